@@ -1,0 +1,91 @@
+# Everything starts here; a machine needs Python 3.11 or newer and make, nothing else.
+# uv is used when it is found (faster), otherwise venv and pip.
+
+VENV := .venv
+BIN := $(VENV)/bin
+TARGET := He2(z1) + sign(z1*z2*z3)
+
+# First interpreter that is new enough; `make PYTHON=/path/to/python ...` overrides.
+PYTHON ?= $(shell for name in python3 python3.14 python3.13 python3.12 python3.11 python; do \
+	$$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo $$name && break; done)
+UV := $(shell command -v uv 2>/dev/null)
+export UV_PYTHON_DOWNLOADS := never
+
+# venv,DIRECTORY creates an environment; install,DIRECTORY,WHAT fills it with constrained versions.
+ifdef UV
+venv = $(UV) venv --quiet --clear --seed --python $(PYTHON) $(1)
+install = $(UV) pip install --quiet --python $(1)/bin/python -c constraints.txt $(2)
+else
+venv = $(PYTHON) -m venv --clear $(1) || { echo "On Debian and Ubuntu: apt install python3-venv"; exit 1; }
+install = $(1)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt $(2)
+endif
+
+.DEFAULT_GOAL := help
+.PHONY: help demo setup lint test test-slow test-dist docs bench vendor constraints clean
+
+help:  ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(VENV)/.core  ## install, then study an example target
+	$(BIN)/gradone study "$(TARGET)"
+
+setup: $(VENV)/.dev  ## the development environment in .venv
+
+lint: $(VENV)/.dev  ## style, types and the direction of imports
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: lint  ## lint, fast and statistical tests, examples in docstrings
+	$(BIN)/pytest -n 2 -m "not slow and not figure and not gpu and not cluster"
+
+test-slow: $(VENV)/.dev  ## the tests that take minutes, and the figures
+	$(BIN)/pytest -n 2 -m "slow or figure"
+
+# Leaves the repository while it tests: the wheel must not find its own source there.
+test-dist: $(VENV)/.dev  ## build the wheel and run the README with it in a clean environment
+	rm -rf build/dist
+	$(BIN)/python -m build --wheel --outdir build/dist
+	clean=$$(mktemp -d) && trap 'rm -rf "$$clean"' EXIT && \
+	{ $(call venv,"$$clean/venv"); } && $(call install,"$$clean/venv",build/dist/*.whl) && \
+	"$$clean/venv/bin/python" tools/run_readme.py README.md && \
+	cd "$$clean" && venv/bin/gradone --version
+
+docs: $(VENV)/.docs  ## the site, in docs/_build/html
+	$(BIN)/sphinx-build -W --keep-going --quiet -b html docs docs/_build/html
+	@echo "Open docs/_build/html/index.html"
+
+bench: $(VENV)/.dev  ## the speed of what users wait for
+	@set -e; for script in benchmarks/[a-z]*.py; do echo "== $$script"; $(BIN)/python "$$script"; done
+
+vendor:  ## refresh the JavaScript, styles and fonts kept in the package (needs npm)
+	$(PYTHON) tools/vendor.py
+
+constraints:  ## recompute constraints.txt from pyproject.toml (needs uv)
+	uv pip compile --quiet --universal --python-version 3.11 --all-extras --upgrade --no-annotate \
+		--no-emit-index-url --no-emit-find-links --custom-compile-command "make constraints" \
+		pyproject.toml --output-file constraints.txt
+
+clean:  ## remove what was built (to start anew, delete .venv as well)
+	rm -rf build dist docs/_build docs/gallery docs/reference/generated .coverage htmlcov \
+		.hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find src tests tools docs examples -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/pyvenv.cfg:
+	@test -n "$(PYTHON)" || { echo "gradone needs Python 3.11 or newer and found none." \
+		"Install one, or name it: make PYTHON=/path/to/python"; exit 1; }
+	$(call venv,$(VENV))
+
+# The stamps hold an installation until the requirements change.
+$(VENV)/.core: pyproject.toml constraints.txt | $(VENV)/pyvenv.cfg
+	$(call install,$(VENV),-e .)
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/pyvenv.cfg
+	$(call install,$(VENV),-e ".[dev]")
+	@touch $@ $(VENV)/.core
+
+$(VENV)/.docs: pyproject.toml constraints.txt | $(VENV)/pyvenv.cfg
+	$(call install,$(VENV),-e ".[docs]")
+	@touch $@ $(VENV)/.core

@@ -1,0 +1,71 @@
+"""gradone: how neural networks learn high-dimensional functions with gradient descent.
+
+>>> import gradone as gd
+>>> gd.Target("He2(z1) + sign(z1*z2*z3)").r
+3
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .base.errors import BadData as BadData
+    from .base.errors import GradoneError as GradoneError
+    from .base.errors import NotConverged as NotConverged
+    from .base.errors import OutOfRegime as OutOfRegime
+    from .base.errors import TargetError as TargetError
+    from .base.errors import TargetSyntaxError as TargetSyntaxError
+    from .base.errors import TooLarge as TooLarge
+    from .base.estimate import Estimate as Estimate
+    from .base.references import cite as cite
+    from .targets.hierarchical import Might as Might
+    from .targets.hierarchical import QuadraticForms as QuadraticForms
+    from .targets.hierarchical import Sight as Sight
+    from .targets.hierarchical import Tree as Tree
+    from .targets.sampling import Sample as Sample
+    from .targets.target import Committee as Committee
+    from .targets.target import Target as Target
+    from .targets.zoo import zoo as zoo
+
+# Public name -> module that defines it. Loaded on first use, so that `import gradone` stays fast.
+_PUBLIC = {
+    "BadData": "base.errors",
+    "Committee": "targets.target",
+    "Estimate": "base.estimate",
+    "GradoneError": "base.errors",
+    "Might": "targets.hierarchical",
+    "NotConverged": "base.errors",
+    "OutOfRegime": "base.errors",
+    "QuadraticForms": "targets.hierarchical",
+    "Sample": "targets.sampling",
+    "Sight": "targets.hierarchical",
+    "Target": "targets.target",
+    "TargetError": "base.errors",
+    "TargetSyntaxError": "base.errors",
+    "TooLarge": "base.errors",
+    "Tree": "targets.hierarchical",
+    "cite": "base.references",
+    "zoo": "targets.zoo",
+}
+_ROOMS = ("base", "calculus", "targets")
+
+__all__ = [*sorted(_PUBLIC), "__version__"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _PUBLIC:
+        value = getattr(importlib.import_module(f".{_PUBLIC[name]}", __name__), name)
+    elif name in _ROOMS:
+        value = importlib.import_module(f".{name}", __name__)
+    elif name == "__version__":
+        value = importlib.import_module("importlib.metadata").version("gradone")
+    else:
+        raise AttributeError(f"module 'gradone' has no attribute '{name}'")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_PUBLIC, *_ROOMS, "__version__"})

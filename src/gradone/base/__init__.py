@@ -1,0 +1,4 @@
+"""Ground floor: numbers with errors, curves, random streams, registries, errors, arrays.
+
+Nothing here knows of learning.
+"""

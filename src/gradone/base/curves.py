@@ -1,0 +1,128 @@
+"""Curves: the labelled form of every result, the same for theory and simulation.
+
+A curve is an :class:`xarray.Dataset`. Dimensions come from one vocabulary; a variable ``q`` comes
+with its error ``q_err``; solvers add ``converged`` and ``n_iter``; numbers are float64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .errors import BadData
+from .seeds import canonical
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+DIMENSIONS = frozenset(
+    "source alpha kappa n d width width_ratio batch_ratio step time neuron neuron2 direction "
+    "direction2 degree eigenvalue branch replicate ridge step_size".split()
+)
+STATUS = frozenset({"converged", "n_iter", "status"})
+
+
+def curve(
+    values: Mapping[str, tuple[Any, Any]],
+    coords: Mapping[str, Any],
+    *,
+    source: str,
+    target: str,
+    params: Mapping[str, Any] | None = None,
+    seed: int | None = None,
+    labels: Mapping[str, tuple[str, str]] | None = None,
+) -> xr.Dataset:
+    """Labelled curve that satisfies :func:`check_curve`.
+
+    Parameters
+    ----------
+    values : mapping
+        Variable name to ``(dims, array)``; each quantity ``q`` comes with ``q_err``.
+    coords : mapping
+        Values of the dimensions.
+    source : str
+        ``"theory:<name>"``, ``"simulation:<name>"`` or ``"analysis:<name>"``.
+    target : str
+        Text of the target.
+    params, seed : optional
+        What else made the numbers.
+    labels : mapping, optional
+        Variable name to ``(symbol in LaTeX, long name)``.
+
+    Examples
+    --------
+    >>> ds = curve({"energy": ("degree", [0.0, 1.0]), "energy_err": ("degree", [0.0, 0.0])},
+    ...            {"degree": [0, 1]}, source="analysis:hermite", target="z1")
+    >>> float(ds.energy.sel(degree=1))
+    1.0
+    """
+    import xarray as xr
+
+    data = {}
+    for name, (dims, array) in values.items():
+        array = np.asarray(array)
+        if name not in STATUS:
+            array = array.astype(np.float64)
+        symbol, long_name = (labels or {}).get(name, ("", ""))
+        attrs = {"symbol": symbol, "long_name": long_name} if symbol else {}
+        data[name] = (dims, array, attrs)
+    attrs = {
+        "source": source,
+        "target": target,
+        "params": canonical(params or {}),
+        "seed": -1 if seed is None else seed,
+        "gradone_version": version("gradone"),
+    }
+    dataset = xr.Dataset(data, {name: np.asarray(c) for name, c in coords.items()}, attrs)
+    check_curve(dataset)
+    return dataset
+
+
+def check_curve(dataset: xr.Dataset) -> None:
+    """Raise :class:`BadData` that lists every defect of a curve; return nothing if it is sound.
+
+    Examples
+    --------
+    >>> import xarray as xr
+    >>> check_curve(xr.Dataset({"q": ("beta", [1.0])}))
+    Traceback (most recent call last):
+    gradone.base.errors.BadData: not a curve: ...
+    """
+    defects = [
+        f"dimension '{name}' is not in the vocabulary ({', '.join(sorted(DIMENSIONS))})"
+        for name in dataset.sizes
+        if name not in DIMENSIONS
+    ]
+    defects += [
+        f"dimension '{name}' has no coordinate"
+        for name in dataset.sizes
+        if name not in dataset.coords
+    ]
+    names = [str(name) for name in dataset.data_vars]
+    for name in names:
+        if name in STATUS:
+            continue
+        variable = dataset[name]
+        if variable.dtype != np.float64:
+            defects.append(f"'{name}' is {variable.dtype}, not float64")
+        if name.endswith("_err"):
+            if name.removesuffix("_err") not in names:
+                defects.append(f"'{name}' is the error of nothing")
+            elif bool((variable < 0).any()):
+                defects.append(f"'{name}' is negative somewhere")
+        elif f"{name}_err" not in names:
+            defects.append(f"'{name}' has no '{name}_err'")
+        elif dataset[f"{name}_err"].dims != variable.dims:
+            defects.append(f"'{name}_err' has other dimensions than '{name}'")
+    if "converged" in names and dataset["converged"].dtype != np.bool_:
+        defects.append("'converged' is not boolean")
+    defects += [
+        f"attribute '{name}' is missing"
+        for name in ("source", "target", "params", "seed", "gradone_version")
+        if name not in dataset.attrs
+    ]
+    if defects:
+        raise BadData("not a curve: " + "; ".join(defects))

@@ -1,0 +1,100 @@
+"""The errors of gradone: each says what was wrong, what is allowed, and what to do."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import Any
+
+
+class GradoneError(Exception):
+    """Base class of every error that gradone raises on purpose."""
+
+
+class TargetError(GradoneError, ValueError):
+    """The text is well formed but cannot be a target (constant, poles, not square integrable)."""
+
+
+class TargetSyntaxError(TargetError):
+    """The text of a target cannot be read.
+
+    Parameters
+    ----------
+    problem : str
+        What is wrong, in one sentence without the full stop.
+    text : str
+        The text that was typed.
+    column : int, optional
+        Position of the problem, counted from 1.
+    width : int
+        How many characters to underline.
+    hint : str
+        What to do about it.
+
+    Examples
+    --------
+    >>> print(TargetSyntaxError("unknown function 'sgn'", "sgn(z1)", column=1, width=3))
+    unknown function 'sgn' in the target, column 1:
+        sgn(z1)
+        ^~~
+    """
+
+    def __init__(
+        self, problem: str, text: str = "", *, column: int | None = None, width: int = 1, hint: str = ""
+    ) -> None:
+        self.problem, self.text, self.column, self.hint = problem, text, column, hint
+        lines = [problem]
+        if column is not None:
+            # A long text is shown through a window around the problem.
+            start = max(0, column - 41)
+            shown = text[start : start + 80]
+            marker = "^" + "~" * min(width - 1, max(0, len(shown) - (column - start)))
+            lines = [f"{problem} in the target, column {column}:"]
+            lines += ["    " + shown, "    " + " " * (column - 1 - start) + marker]
+        if hint:
+            lines.append(hint)
+        super().__init__("\n".join(lines))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_rebuild_syntax_error, (self.args[0], self.problem, self.text, self.column, self.hint))
+
+
+def _rebuild_syntax_error(
+    message: str, problem: str, text: str, column: int | None, hint: str
+) -> TargetSyntaxError:
+    """Restore an error that crossed a process boundary."""
+    error = TargetSyntaxError(problem, text, hint=hint)
+    error.args, error.column = (message,), column
+    return error
+
+
+class OutOfRegime(GradoneError, ValueError):
+    """A formula was asked for a case that it does not cover."""
+
+
+class NotConverged(GradoneError, RuntimeError):
+    """An iteration stopped before its tolerance; ``last`` holds the last iterate."""
+
+    def __init__(self, message: str, *, last: Any = None) -> None:
+        super().__init__(message)
+        self.last = last
+
+
+class BadData(GradoneError, ValueError):
+    """The data, sizes or parameters given cannot be used."""
+
+
+class TooLarge(GradoneError, MemoryError):
+    """The request would not fit in memory; nothing was allocated."""
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Suggestion for a mistyped name, or an empty string.
+
+    Examples
+    --------
+    >>> did_you_mean("sgn", ["sin", "sign", "tanh"])
+    " Did you mean 'sign'?"
+    """
+    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
+    return f" Did you mean '{close[0]}'?" if close else ""

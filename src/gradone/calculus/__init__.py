@@ -1,0 +1,1 @@
+"""Gaussian calculus: expectations, Hermite coefficients and tensors, spectra, solvers."""

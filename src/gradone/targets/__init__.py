@@ -1,0 +1,1 @@
+"""What is learned: the expression language, targets, their samples and output channels."""

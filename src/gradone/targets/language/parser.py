@@ -1,0 +1,340 @@
+"""From text to tree: a small hand-written parser that accepts this language and nothing else.
+
+Grammar (``^`` means ``**``; spaces do not matter)::
+
+    sum     = product { ("+" | "-") product }
+    product = signed { ("*" | "/") signed }
+    signed  = ("+" | "-") signed | power
+    power   = atom [ "**" signed ]            exponent: an integer 0..12
+    atom    = number | "pi" | variable | function "(" sum { "," sum } ")" | "(" sum ")"
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import NoReturn
+
+from ...base.errors import TargetError, TargetSyntaxError, did_you_mean
+from .functions import FUNCTIONS, call
+from .tree import (
+    ZERO,
+    Call,
+    Node,
+    Number,
+    Pi,
+    Power,
+    Sum,
+    Variable,
+    add,
+    children,
+    divide,
+    multiply,
+    negate,
+    number,
+    power,
+)
+
+MAX_LENGTH = 2000
+MAX_BRACKETS = 25
+MAX_RUN = 30
+MAX_NODES = 600
+MAX_NESTING = 100
+MAX_EXPONENT = 12
+MAX_DEGREE = 24
+MAX_VALUE = 10**6
+MAX_VARIABLES = 9
+
+_TOKEN = re.compile(
+    r"(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"
+    r"|(?P<name>[A-Za-z_]\w*)"
+    r"|(?P<operator>\*\*|[-+*/^(),])"
+    r"|(?P<space> +)"
+    r"|(?P<unknown>.)",
+    re.ASCII,
+)
+_KNOWN_FUNCTIONS = "He0..He12, " + ", ".join(n for n in sorted(FUNCTIONS) if n[:2] != "He")
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    kind: str
+    text: str
+    column: int
+
+
+def parse(text: str, *, letter: str = "z") -> Node:
+    """Tree of an expression.
+
+    Parameters
+    ----------
+    text : str
+        At most 2000 printable ASCII characters.
+    letter : str
+        Letter of the variables: ``z`` for targets and activations, ``h`` for outer functions.
+
+    Raises
+    ------
+    TargetSyntaxError
+        With the column of the problem and what to do.
+
+    Examples
+    --------
+    >>> from gradone.targets.language.printing import text_of
+    >>> text_of(parse("z2^2 + z1*2 + He2(z)"))
+    'He2(z1) + 2*z1 + z2**2'
+    """
+    if not isinstance(text, str):
+        raise TargetSyntaxError(f"an expression must be text, got {type(text).__name__}")
+    _refuse_unreadable(text)
+    try:
+        return _Parser(text, letter).parse()
+    except TargetSyntaxError:
+        raise
+    except TargetError as problem:  # a constant that is too long
+        raise TargetSyntaxError(str(problem), text) from None
+
+
+def _refuse_unreadable(text: str) -> None:
+    """Refuse before parsing what no sensible expression contains."""
+    if len(text) > MAX_LENGTH:
+        raise TargetSyntaxError(
+            f"the expression has {len(text)} characters, at most {MAX_LENGTH} are allowed"
+        )
+    if not text.strip():
+        raise TargetSyntaxError(
+            "the expression is empty", hint="Write a function of z1, z2, ..., for example He2(z1)."
+        )
+    depth = 0
+    for column, character in enumerate(text, start=1):
+        if not " " <= character <= "~":
+            raise TargetSyntaxError(
+                f"character {ascii(character)} is not allowed",
+                re.sub(r"[^ -~]", "?", text),
+                column=column,
+                hint="Only printable ASCII: letters, digits, + - * / ^ ( ) , and spaces.",
+            )
+        depth += (character == "(") - (character == ")")
+        if depth > MAX_BRACKETS:
+            raise TargetSyntaxError(
+                f"brackets are nested more than {MAX_BRACKETS} deep", text, column=column
+            )
+    run = re.search(rf"[-+*/^ ]{{{MAX_RUN},}}|[\d.]{{{MAX_RUN},}}", text.strip())
+    if run and run.group().strip():
+        raise TargetSyntaxError(
+            f"a run of {MAX_RUN} or more signs or digits", text.strip(), column=run.start() + 1
+        )
+
+
+class _Parser:
+    def __init__(self, text: str, letter: str) -> None:
+        self.text, self.letter = text, letter
+        self.tokens = self._tokens()
+        self.position = self.count = self.nesting = 0
+        self.degrees: dict[Node, int] = {}
+
+    # ---- tokens
+
+    def _tokens(self) -> list[_Token]:
+        found = []
+        for match in _TOKEN.finditer(self.text):
+            kind, column = str(match.lastgroup), match.start() + 1
+            if kind == "unknown":
+                self._fail(
+                    f"unexpected character '{match.group()}'",
+                    _Token(kind, match.group(), column),
+                    "Allowed: numbers, pi, variables, functions, + - * / ** ^ ( ) and commas.",
+                )
+            if kind != "space":
+                word = "**" if match.group() == "^" else match.group()
+                found.append(_Token(kind, word, column))
+        found.append(_Token("end", "", len(self.text.rstrip()) + 1))
+        return found
+
+    @property
+    def token(self) -> _Token:
+        return self.tokens[self.position]
+
+    def _take(self, *texts: str) -> _Token | None:
+        """Next token if it is one of `texts`."""
+        token = self.token
+        if token.kind == "operator" and token.text in texts:
+            self.position += 1
+            return token
+        return None
+
+    def _fail(self, problem: str, token: _Token, hint: str = "") -> NoReturn:
+        raise TargetSyntaxError(
+            problem, self.text, column=token.column, width=max(1, len(token.text)), hint=hint
+        )
+
+    # ---- grammar
+
+    def parse(self) -> Node:
+        tree = self._sum()
+        token = self.token
+        if token.kind != "end":
+            if token.text == ")":
+                self._fail("unmatched ')'", token, "Remove it, or open it with '('.")
+            if token.text == ",":
+                self._fail("unexpected ','", token, "Commas only separate the arguments of a function.")
+            self._fail(
+                f"expected an operator before '{token.text}'", token, "Write a product as 2*z1."
+            )
+        return tree
+
+    def _sum(self) -> Node:
+        terms = [self._product()]
+        while operator := self._take("+", "-"):
+            term = self._product()
+            terms.append(term if operator.text == "+" else negate(term))
+            self._count(operator)
+        return add(terms) if len(terms) > 1 else terms[0]
+
+    def _product(self) -> Node:
+        first = self.token
+        value = self._signed()
+        while operator := self._take("*", "/"):
+            factor = self._signed()
+            if operator.text == "/" and factor == ZERO:
+                self._fail("division by zero", operator)
+            combine = divide if operator.text == "/" else lambda a, b: multiply((a, b))
+            value = self._bounded(combine(value, factor), first)
+            self._count(operator)
+        return value
+
+    def _signed(self) -> Node:
+        self.nesting += 1
+        if self.nesting > MAX_NESTING:
+            self._fail(f"the expression is nested more than {MAX_NESTING} deep", self.token)
+        if operator := self._take("+", "-"):
+            value = self._signed()
+            value = negate(value) if operator.text == "-" else value
+            self._count(operator)
+        else:
+            value = self._power()
+        self.nesting -= 1
+        return value
+
+    def _power(self) -> Node:
+        first = self.token
+        base = self._atom()
+        if not self._take("**"):
+            return base
+        start = self.token
+        exponent = self._signed()
+        if not (
+            isinstance(exponent, Number)
+            and exponent.value.denominator == 1
+            and 0 <= exponent.value <= MAX_EXPONENT
+        ):
+            self._fail(
+                f"an exponent must be an integer from 0 to {MAX_EXPONENT}",
+                start,
+                "Roots: sqrt(z1). Negative powers: 1/(1 + z1**2). Exponentials: exp(z1).",
+            )
+        self._count(start)
+        return self._bounded(power(base, int(exponent.value)), first)
+
+    def _atom(self) -> Node:
+        token = self.token
+        if token.kind != "end":
+            self.position += 1
+        self._count(token)
+        if token.kind == "number":
+            return self._number(token)
+        if token.kind == "name":
+            return self._named(token)
+        if token.text == "(":
+            value = self._sum()
+            self._close(token)
+            return value
+        if token.kind == "end":
+            self._fail("the expression ends too early", token, "Something is missing here.")
+        self._fail(f"unexpected '{token.text}'", token, "Expected a number, a variable or a function.")
+
+    def _number(self, token: _Token) -> Node:
+        mantissa, _, exponent = token.text.lower().partition("e")
+        if abs(int(exponent or 0)) > MAX_RUN or abs(Fraction(token.text)) > MAX_VALUE:
+            self._fail("the number is too large or has too many digits", token, "At most 1e6.")
+        return number(Fraction(token.text))
+
+    def _named(self, token: _Token) -> Node:
+        name = token.text
+        if name == "pi":
+            return Pi()
+        if name == self.letter:
+            return Variable(self.letter, 1)
+        if re.fullmatch(rf"{self.letter}[1-{MAX_VARIABLES}]", name):
+            return Variable(self.letter, int(name[1:]))
+        if name in FUNCTIONS:
+            return self._call(token)
+        self._unknown(token)
+
+    def _unknown(self, token: _Token) -> NoReturn:
+        name, letter = token.text[:40], self.letter
+        if self.tokens[self.position].text == "(":
+            self._fail(
+                f"unknown function '{name}'",
+                token,
+                f"Known functions: {_KNOWN_FUNCTIONS}.{did_you_mean(name, FUNCTIONS)}",
+            )
+        self._fail(
+            f"unknown name '{name}'",
+            token,
+            f"Variables are {letter}1 to {letter}{MAX_VARIABLES} ({letter} means {letter}1); "
+            f"the only constant is pi.{did_you_mean(name, ['pi', *FUNCTIONS])}",
+        )
+
+    def _call(self, token: _Token) -> Node:
+        arity = FUNCTIONS[token.text].arity
+        if not (bracket := self._take("(")):
+            inside = ", ".join([f"{self.letter}1", f"{self.letter}2"][:arity])
+            self._fail(f"'{token.text}' is a function", token, f"Write {token.text}({inside}).")
+        arguments = [self._sum()]
+        while self._take(","):
+            arguments.append(self._sum())
+        self._close(bracket)
+        if len(arguments) != arity:
+            words = "one argument" if arity == 1 else f"{arity} arguments"
+            self._fail(f"'{token.text}' takes {words}, got {len(arguments)}", token)
+        return self._bounded(call(token.text, *arguments), token)
+
+    def _close(self, opening: _Token) -> None:
+        if not self._take(")"):
+            if self.token.kind == "end":
+                self._fail("this bracket is never closed", opening, "Add ')'.")
+            self._fail(f"expected ')' before '{self.token.text}'", self.token)
+
+    # ---- limits
+
+    def _count(self, token: _Token) -> None:
+        self.count += 1
+        if self.count > MAX_NODES:
+            self._fail(f"the expression has more than {MAX_NODES} parts", token)
+
+    def _bounded(self, node: Node, token: _Token) -> Node:
+        """Refuse compositions such as ``He12(He12(z1))`` that pass part by part."""
+        if self._degree(node) > MAX_DEGREE:
+            self._fail(f"the composed degree exceeds {MAX_DEGREE}", token)
+        return node
+
+    def _degree(self, node: Node) -> int:
+        if node not in self.degrees:
+            parts = [self._degree(part) for part in children(node)]
+            match node:
+                case Variable():
+                    degree = 1
+                case Power(exponent=exponent):
+                    degree = parts[0] * exponent
+                case Call(name=name):
+                    degree = max(parts) * max(FUNCTIONS[name].degree, 1)
+                    if not FUNCTIONS[name].degree and FUNCTIONS[name].growing == "bounded":
+                        degree = min(degree, 1)
+                case Sum():
+                    degree = max(parts)
+                case _:
+                    degree = sum(parts)
+            self.degrees[node] = degree
+        return self.degrees[node]

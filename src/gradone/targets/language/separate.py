@@ -1,0 +1,186 @@
+"""How an expression splits: into a polynomial and terms whose factors share no variable.
+
+The Gaussian mean of such a term is the product of low-dimensional means, so most targets of the
+literature reduce to one-dimensional integrals.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+
+from ...calculus.integrand import Block, Integrand, Plane, SeparableSum, Term
+from ...calculus.polynomial import Polynomial
+from .bounds import growth
+from .breaks import break_planes, kinks, one_variable_pieces
+from .evaluate import evaluate_columns
+from .functions import FUNCTIONS, call, substitute
+from .polynomials import polynomial_of
+from .structure import linear_span
+from .tree import (
+    ONE,
+    Call,
+    Node,
+    Number,
+    Power,
+    Product,
+    Quotient,
+    Sum,
+    Variable,
+    add,
+    divide,
+    multiply,
+    nodes,
+    number,
+    variables,
+)
+
+MAX_TERMS = 64
+_Factors = tuple[Node, ...]
+
+
+def separable_sum(node: Node, r: int) -> SeparableSum:
+    """Form of a node that the integration rules work with.
+
+    Examples
+    --------
+    >>> from gradone.targets.language.parser import parse
+    >>> form = separable_sum(parse("He2(z1) + sign(z1*z2*z3)"), 3)
+    >>> form.polynomial.degree, [len(term.blocks) for term in form.terms]
+    (2, [3])
+    """
+    polynomial = Polynomial.constant(0, r)
+    terms: dict[_Factors, Fraction] = {}
+    same: dict[tuple[int, ...], list[Node]] = {}  # terms of one block, by its variables
+    for coefficient, factors in expand(node):
+        part = polynomial_of(multiply((number(coefficient), *factors)), r)
+        if part is not None:
+            polynomial = polynomial + part
+            continue
+        groups = _independent(factors)
+        if len(groups) == 1:
+            block = multiply((number(coefficient), *groups))
+            same.setdefault(variables(block), []).append(block)
+        else:
+            terms[groups] = terms.get(groups, Fraction(0)) + coefficient
+    for blocks in same.values():
+        terms[(add(blocks),)] = Fraction(1)
+    return SeparableSum(
+        r,
+        polynomial,
+        tuple(Term(c, tuple(_block(b) for b in blocks)) for blocks, c in terms.items() if c),
+    )
+
+
+def expand(node: Node) -> list[tuple[Fraction, _Factors]]:
+    """Node as a sum of products; what would give too many terms, or share one variable, stays."""
+    terms = _expand(node)
+    return [(Fraction(1), (node,))] if len(terms) > MAX_TERMS else terms
+
+
+def _expand(node: Node) -> list[tuple[Fraction, _Factors]]:
+    if isinstance(node, Number):
+        return [(node.value, ())]
+    atom = [(Fraction(1), (node,))]
+    if len(variables(node)) <= 1 and not isinstance(node, Sum | Product):
+        return atom
+    match node:
+        case Sum(terms=terms):
+            return [term for part in terms for term in _expand(part)]
+        case Product(factors=factors):
+            return _distribute([_expand(factor) for factor in factors]) or atom
+        case Power(base=base, exponent=k):
+            inside = _expand(base)
+            return _distribute([inside] * k) if len(inside) ** k <= MAX_TERMS else atom
+        case Quotient(numerator=top, denominator=bottom) if top != ONE:
+            return _distribute([_expand(top), [(Fraction(1), (divide(ONE, bottom),))]]) or atom
+        case Call(name="sign" | "abs" as name, arguments=(Product(factors=factors),)):
+            return [(Fraction(1), tuple(call(name, factor) for factor in factors))]
+        case Call(name="sign" | "abs" as name, arguments=(Quotient() as inner,)):
+            return [(Fraction(1), (call(name, inner.numerator), call(name, inner.denominator)))]
+        case Call(name="exp", arguments=(Sum(terms=terms),)):
+            return [(Fraction(1), tuple(call("exp", term) for term in terms))]
+        case _:
+            return atom
+
+
+def _distribute(
+    sums: list[list[tuple[Fraction, _Factors]]],
+) -> list[tuple[Fraction, _Factors]]:
+    """Product of sums multiplied out; empty if that gives too many terms."""
+    if math.prod(len(terms) for terms in sums) > MAX_TERMS:
+        return []
+    total: list[tuple[Fraction, _Factors]] = [(Fraction(1), ())]
+    for terms in sums:
+        total = [(a * b, f + g) for a, f in total for b, g in terms]
+    return total
+
+
+def _independent(factors: _Factors) -> _Factors:
+    """Factors multiplied together wherever they share a variable; canonical order."""
+    groups: list[tuple[set[int], list[Node]]] = []
+    for factor in factors:
+        used, members = set(variables(factor)), [factor]
+        for group in [g for g in groups if not used or g[0] & used]:
+            used, members = used | group[0], members + group[1]
+            groups.remove(group)
+        groups.append((used, members))
+    # A constant factor such as pi or sqrt(2) joins the first group.
+    constants = [m for used, members in groups if not used for m in members]
+    groups = [g for g in groups if g[0]] or [(set(), [])]
+    groups.sort(key=lambda group: sorted(group[0]))
+    groups[0][1].extend(constants)
+    return tuple(multiply(members) for _, members in groups)
+
+
+def _block(node: Node) -> Block:
+    index = variables(node)
+    axes = tuple(i - 1 for i in index)
+    local = {
+        part: Variable(part.letter, index.index(part.index) + 1)
+        for part in nodes(node)
+        if isinstance(part, Variable)
+    }
+    node = substitute(node, dict(local))
+    span = linear_span(node, len(axes)) if len(axes) > 1 else ()
+    if len(span) == 1:
+        return Block(axes, _along(node, span[0]), tuple(map(float, span[0])))
+    return Block(axes, _integrand(node, len(axes)))
+
+
+def _integrand(node: Node, r: int) -> Integrand:
+    """Function of variables 1..r with its breaks and growth."""
+    planes, is_curved = break_planes(node, r)
+    result = Integrand(
+        lambda columns: evaluate_columns(node, lambda i: columns[i - 1]),
+        r,
+        planes,
+        is_curved,
+        any(FUNCTIONS[part.name].is_singular for part in kinks(node)),
+        *growth(node),
+    )
+    if r == 1 and not is_curved:
+        return replace(result, pieces=one_variable_pieces(node, result.breaks))
+    return result
+
+
+def _along(node: Node, w: np.ndarray) -> Integrand:
+    """One-variable function t -> node(t w)."""
+
+    def values(columns: Sequence[np.ndarray]) -> np.ndarray:
+        return evaluate_columns(node, lambda i: w[i - 1] * columns[0])  # type: ignore[no-any-return]
+
+    planes, is_curved = break_planes(node, len(w))
+    offsets = {plane.offset / float(np.dot(plane.normal, w)) for plane in planes}
+    return Integrand(
+        values,
+        1,
+        tuple(Plane((1.0,), offset) for offset in sorted(offsets)),
+        is_curved,
+        any(FUNCTIONS[part.name].is_singular for part in kinks(node)),
+        *growth(node),
+    )

@@ -1,0 +1,23 @@
+"""Fixtures that every room uses."""
+
+import hashlib
+import importlib
+
+import numpy as np
+import pytest
+
+
+@pytest.fixture
+def rng(request):
+    """Generator seeded by the test's own name: reproducible, whatever runs before it."""
+    digest = hashlib.blake2b(request.node.nodeid.encode(), digest_size=8).digest()
+    return np.random.default_rng(int.from_bytes(digest, "little"))
+
+
+@pytest.fixture(params=["numpy", "array_api_strict", "torch"])
+def xp(request):
+    """Array namespace; torch is tried where it is installed."""
+    module = pytest.importorskip(request.param)
+    if request.param == "torch":
+        return importlib.import_module("array_api_compat.torch")
+    return module
