@@ -69,14 +69,14 @@ def curve(
         symbol, long_name = (labels or {}).get(name, ("", ""))
         attrs = {"symbol": symbol, "long_name": long_name} if symbol else {}
         data[name] = (dims, array, attrs)
-    attrs = {
+    origin: dict[str, Any] = {
         "source": source,
         "target": target,
         "params": canonical(params or {}),
         "seed": -1 if seed is None else seed,
         "gradone_version": version("gradone"),
     }
-    dataset = xr.Dataset(data, {name: np.asarray(c) for name, c in coords.items()}, attrs)
+    dataset = xr.Dataset(data, {name: np.asarray(c) for name, c in coords.items()}, origin)
     check_curve(dataset)
     return dataset
 

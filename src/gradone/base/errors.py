@@ -40,7 +40,13 @@ class TargetSyntaxError(TargetError):
     """
 
     def __init__(
-        self, problem: str, text: str = "", *, column: int | None = None, width: int = 1, hint: str = ""
+        self,
+        problem: str,
+        text: str = "",
+        *,
+        column: int | None = None,
+        width: int = 1,
+        hint: str = "",
     ) -> None:
         self.problem, self.text, self.column, self.hint = problem, text, column, hint
         lines = [problem]
@@ -56,7 +62,10 @@ class TargetSyntaxError(TargetError):
         super().__init__("\n".join(lines))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (_rebuild_syntax_error, (self.args[0], self.problem, self.text, self.column, self.hint))
+        return (
+            _rebuild_syntax_error,
+            (self.args[0], self.problem, self.text, self.column, self.hint),
+        )
 
 
 def _rebuild_syntax_error(

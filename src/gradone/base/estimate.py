@@ -81,7 +81,9 @@ class Estimate:
             return f"{self.value:.12g} ({self.kind})" + (f", {self.note}" if self.note else "")
         digits = min(15, max(0, -math.floor(math.log10(self.error))))
         number = f"{self.value:.{digits}f}" if abs(self.value) < 1e6 else f"{self.value:.9g}"
-        return f"{number} ± {self.error:.0e} ({self.kind})" + (f", {self.note}" if self.note else "")
+        return f"{number} ± {self.error:.0e} ({self.kind})" + (
+            f", {self.note}" if self.note else ""
+        )
 
 
 def as_estimate(number: Estimate | float) -> Estimate:

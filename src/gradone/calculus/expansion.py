@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 MAX_VARIABLES = 5
 POINTS = 1 << 22
-SOBOL_POINTS = 1 << 18
 
 
 class HermiteTensor(NamedTuple):
@@ -95,9 +94,7 @@ class HermiteExpansion:
         where = np.zeros((self.r,) * k, dtype=np.int64)
         for entry in itertools.product(range(self.r), repeat=k):
             where[entry] = row_of[tuple(entry.count(axis) for axis in range(self.r))]
-        return HermiteTensor(
-            (scale * self.value[rows])[where], (scale * self.error[rows])[where]
-        )
+        return HermiteTensor((scale * self.value[rows])[where], (scale * self.error[rows])[where])
 
     def energy(self, k: int) -> Estimate:
         r"""Energy at degree k, :math:`W_k = \sum_{|\beta|=k} c_\beta^2/\beta!`."""
@@ -172,8 +169,8 @@ def hermite_expansion(
     tolerance : float
         Refinement of a block stops when its error is below this, relative to its size.
     points : int, optional
-        Largest number of function values per block; default 4 million for product rules, a
-        quarter of a million for Sobol points.
+        Largest number of function values per block; default 4 million for product rules, and for
+        Sobol points between 2^18 and 2^21, fewer when many coefficients are wanted.
 
     Notes
     -----
@@ -200,8 +197,15 @@ def hermite_expansion(
     exact = None if f.terms else f.polynomial
     if exact is not None:
         second = Estimate(
-            float(sum((c * c / math.prod(map(math.factorial, beta))
-                       for beta, c in exact.hermite_coefficients().items()), Fraction(0)))
+            float(
+                sum(
+                    (
+                        c * c / math.prod(map(math.factorial, beta))
+                        for beta, c in exact.hermite_coefficients().items()
+                    ),
+                    Fraction(0),
+                )
+            )
         )
     elif square is not None:
         second = expectation(square, tolerance=tolerance, points=points)
@@ -223,7 +227,8 @@ def expectation(
     """
     if not f.terms:
         return Estimate(float(f.polynomial.expectation()))
-    value, error, kind = float(f.polynomial.expectation()), 0.0, "exact"
+    value, error = float(f.polynomial.expectation()), 0.0
+    kind: Kind = "exact"
     indices = np.zeros((1, f.r), dtype=np.int64)
     for term in f.terms:
         v, e, how = _term_coefficients(term, indices, 0, tolerance, points)
@@ -278,7 +283,9 @@ def block_coefficients(
     found = grid_coefficients(f, degree, tolerance, points or POINTS)
     if found is not None and float(found.error.max()) <= 1e-6 * _size(found):
         return found
-    sobol = sobol_coefficients(f, degree, tolerance, points or SOBOL_POINTS)
+    wanted = (degree + 1) ** (f.r - 1)
+    sobol_points = points or min(max(POINTS // wanted, 1 << 18), 1 << 21)
+    sobol = sobol_coefficients(f, degree, tolerance, sobol_points)
     if found is None or float(sobol.error.max()) < float(found.error.max()):
         return sobol
     return found

@@ -177,7 +177,11 @@ def _panel_rule(
         points = [_split(p, axis, order, outer) for p in splits[depth]] or [np.zeros((1,) * depth)]
         shape = np.broadcast_shapes(*(np.shape(p) for p in points))
         inside = np.sort(np.stack([np.broadcast_to(p, shape) for p in points], axis=-1), axis=-1)
-        ends = [np.full((*shape, 1), -reach), np.clip(inside, -reach, reach), np.full((*shape, 1), reach)]
+        ends = [
+            np.full((*shape, 1), -reach),
+            np.clip(inside, -reach, reach),
+            np.full((*shape, 1), reach),
+        ]
         edges = np.concatenate(ends, axis=-1)
         width = np.diff(edges, axis=-1)[..., None]
         nodes = (edges[..., :-1, None] + width * t).reshape(*shape, -1)

@@ -71,7 +71,7 @@ def factorials(beta: np.ndarray) -> np.ndarray:
 def piecewise_polynomial_coefficients(
     pieces: Sequence[Polynomial], breaks: Sequence[float], degree: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    r"""Orthonormal Hermite coefficients of a piecewise polynomial of one variable, and their errors.
+    r"""Orthonormal Hermite coefficients, and errors, of a piecewise polynomial of one variable.
 
     Integrating by parts until the polynomial is gone leaves the jumps of its derivatives,
 

@@ -1,4 +1,4 @@
-r"""What the integration rules must know about a function: where it breaks, how it grows, how it splits.
+r"""What the integration rules must know about a function: breaks, growth, and how it splits.
 
 The rules of this room never look into a function; they trust what is declared here. The expression
 language declares it for every typed function.
@@ -60,7 +60,9 @@ class Integrand:
     def __call__(self, columns: Sequence[np.ndarray]) -> np.ndarray:
         """Values at points given by columns, broadcast to their common shape."""
         values = np.asarray(self.function(columns), dtype=np.float64)
-        if self.is_singular:  # a node may fall on the singular surface itself, a set of measure zero
+        if (
+            self.is_singular
+        ):  # a node may fall on the singular surface itself, a set of measure zero
             values = np.nan_to_num(values, nan=0.0, posinf=0.0, neginf=0.0)
         return np.broadcast_to(values, np.broadcast_shapes(*(np.shape(c) for c in columns)))
 
@@ -133,3 +135,16 @@ class SeparableSum:
         )
         term = Term(Fraction(1), (Block(tuple(range(r)), integrand),))
         return cls(r, Polynomial.constant(0, r), (term,))
+
+    def __call__(self, columns: Sequence[np.ndarray]) -> np.ndarray:
+        """Values at points given by columns that broadcast against each other."""
+        total = self.polynomial(columns)
+        for term in self.terms:
+            value: np.ndarray | float = float(term.coefficient)
+            for block in term.blocks:
+                inside = [columns[axis] for axis in block.axes]
+                if block.direction is not None:
+                    inside = [np.tensordot(block.direction, np.broadcast_arrays(*inside), axes=1)]
+                value = value * block.integrand(inside)
+            total = total + value
+        return total

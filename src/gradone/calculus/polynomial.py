@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
+
+import numpy as np
 
 Exponents = tuple[int, ...]
 
@@ -87,6 +89,14 @@ class Polynomial:
 
     def __repr__(self) -> str:
         return f"Polynomial({self.coefficients!r}, r={self.r})"
+
+    def __call__(self, columns: Sequence[np.ndarray]) -> np.ndarray:
+        """Values at points given by columns that broadcast against each other."""
+        total = np.zeros(np.broadcast_shapes(*(np.shape(column) for column in columns)))
+        for m, c in self.coefficients.items():
+            powers = [column**k for column, k in zip(columns, m, strict=True) if k]
+            total = total + float(c) * math.prod(powers, start=np.float64(1.0))
+        return total
 
     def compose(self, outer: list[int]) -> Polynomial:
         """Value of a one-variable polynomial (coefficients, lowest first) at this one."""
