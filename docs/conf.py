@@ -1,8 +1,12 @@
 """Configuration of the documentation site. The built pages ask nothing of the network."""
 
+import sys
 from importlib.metadata import version as installed_version
+from pathlib import Path
 
 import gradone
+
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 
 project = "gradone"
 author = "the gradone developers"
@@ -17,20 +21,25 @@ extensions = [
     "sphinx.ext.napoleon",
     "sphinx.ext.viewcode",
     "sphinx_gallery.gen_gallery",
+    "gradone_pages",
 ]
-exclude_patterns = ["_build", "_templates"]
+exclude_patterns = ["_build", "_ext", "_templates"]
 templates_path = ["_templates"]
-default_role = "py:obj"
+default_role = "code"  # in numpydoc, single backticks hold names of parameters
 myst_enable_extensions = ["dollarmath", "amsmath"]
 myst_heading_anchors = 3
 
 # Reference: docstrings are numpydoc and state their types, so signatures stay short.
 napoleon_google_docstring = False
+napoleon_use_param = False  # types are words such as "ndarray (n, r)", not names to look up
 napoleon_use_rtype = False
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 # The top level documents the public names; pages of modules hold what is left.
-autosummary_context = {"public_names": [name for name in gradone.__all__ if name[0] != "_"]}
+autosummary_context = {
+    "public_names": [name for name in gradone.__all__ if name[0] != "_"],
+    "rooms": gradone._ROOMS,
+}
 
 # Formulas: `sphinx.ext.mathjax` marks them up, and the KaTeX kept in the package draws them. Where
 # the extension would load MathJax it loads a few lines of ours.
@@ -49,6 +58,7 @@ sphinx_gallery_conf = {
     "gallery_dirs": "gallery",
     "filename_pattern": r"/plot_",
     "abort_on_example_error": True,
+    "image_scrapers": ("gallery_figures",),
     "download_all_examples": False,
     "min_reported_time": 10,
     "remove_config_comments": True,

@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
 
 from ...base.errors import TargetError
-from .bounds import directions, growth, interval
-from .evaluate import evaluate_columns
+from .bounds import directions, growth, interval, local_infinities
+from .evaluate import constant_value, evaluate_columns
+from .functions import FUNCTIONS, hermite_polynomial
 from .printing import text_of
-from .tree import Call, Node, Quotient, is_constant, nodes, variables
+from .tree import (
+    Call,
+    Node,
+    Power,
+    Product,
+    Quotient,
+    Sum,
+    fold,
+    is_constant,
+    nodes,
+    variables,
+)
 
 _RADIUS = 8.0
+_TOO_LARGE = 1e100  # squares, and sums of squares, must stay finite
+_MAX_SEARCHED = 150  # parts of denominators, logarithms and roots that are searched for zeros
 
 
 def check_admissible(node: Node, text: str) -> None:
@@ -30,28 +45,40 @@ def check_admissible(node: Node, text: str) -> None:
         raise TargetError(
             f"'{_short(text)}' is a constant; a target must depend on at least one variable"
         )
+    searched = 0
     for part in nodes(node):
+        inside = _unproven(part)
+        if inside is None:
+            continue
+        searched += 3 + len(nodes(inside))
+        if searched > _MAX_SEARCHED:
+            raise TargetError(
+                f"'{_short(text)}' has too many denominators, logarithms and roots to be checked "
+                "for poles. Write it with fewer of them, or such that they are plainly positive: "
+                "1 + (...)**2"
+            )
         if isinstance(part, Quotient):
             _refuse_pole(part)
-        elif isinstance(part, Call) and part.name in ("log", "sqrt"):
+        elif isinstance(part, Call):
             _refuse_negative(part)
-    if not growth(node).is_square_integrable:
-        culprit = next(p for p in nodes(node) if not growth(p).is_square_integrable)
-        raise TargetError(
-            f"'{_short(text)}' is not square integrable under the Gaussian: "
-            f"'{_short(text_of(culprit))}' grows too fast. "
-            "exp(u) needs u to grow at most linearly, or quadratically with a coefficient below 1/4"
-        )
+    _refuse_infinite_variance(node, text)
     _refuse_infinite(node, text)
 
 
+def _unproven(part: Node) -> Node | None:
+    """Denominator that may vanish, or argument of log or sqrt that may be negative, if any."""
+    match part:
+        case Quotient(denominator=inside):
+            low, high = interval(inside)
+            return None if low > 0 or high < 0 else inside
+        case Call(name="log" | "sqrt", arguments=(inside,)):
+            return None if interval(inside)[0] >= 0 else inside
+        case _:
+            return None
+
+
 def _refuse_pole(part: Quotient) -> None:
-    low, high = interval(part.denominator)
-    if low > 0 or high < 0:
-        return
-    values, scale = _smallest(part.denominator, np.abs)
-    signs = _along_lines(part.denominator)
-    if (signs.min() < 0 < signs.max()) or values < 1e-7 * scale:
+    if _vanishes(part.denominator):
         raise TargetError(
             f"'{_short(text_of(part))}' has a pole: its denominator "
             f"'{_short(text_of(part.denominator))}' vanishes somewhere. "
@@ -59,31 +86,70 @@ def _refuse_pole(part: Quotient) -> None:
         )
 
 
+def _vanishes(node: Node) -> bool:
+    if is_constant(node):
+        return not abs(constant_value(node)) > 0
+    signs = _values(node, _lines(max(variables(node))))
+    if signs.min() < 0 < signs.max():
+        return True
+    value, scale, _ = _smallest(node, np.abs)
+    return value < 1e-7 * scale
+
+
 def _refuse_negative(part: Call) -> None:
     argument = part.arguments[0]
-    if interval(argument)[0] >= 0:
-        return
-    value, scale = _smallest(argument, lambda values: values)
-    if value < -1e-9 * scale:
+    if is_constant(argument):
+        value, rounding = constant_value(argument), 0.0
+    else:
+        value, _, point = _smallest(argument, lambda values: values)
+        rounding = 1e-13 * _magnitude(argument, point)
+    if value < -rounding:
         raise TargetError(
             f"'{_short(text_of(part))}' is not real: '{_short(text_of(argument))}' takes negative "
             f"values. Use {part.name}(abs(...)) or keep the argument positive"
         )
 
 
+def _refuse_infinite_variance(node: Node, text: str) -> None:
+    for part in nodes(node):
+        match part:
+            case Call(name="exp", arguments=(argument,)) if local_infinities(argument)[1]:
+                raise TargetError(
+                    f"'{_short(text_of(part))}' may have a pole: the logarithm in "
+                    f"'{_short(text_of(argument))}' has no lower bound. "
+                    "Keep its argument away from zero, for example log(1 + z1**2)"
+                )
+    size = growth(node)
+    if not size.is_square_integrable:
+        culprit = next(p for p in nodes(node) if not growth(p).is_square_integrable)
+        raise TargetError(
+            f"'{_short(text)}' is not square integrable under the Gaussian: "
+            f"'{_short(text_of(culprit))}' grows too fast. "
+            "exp(u) needs u to grow at most linearly, or quadratically with a coefficient below 1/4"
+        )
+    # E exp(2 a |z| + 2 b z^2) is about exp(2 a^2 / (1 - 4 b)).
+    if 2 * size.linear**2 / (1 - 4 * size.quadratic) > math.log(_TOO_LARGE):
+        raise TargetError(
+            f"'{_short(text)}' is too large: its mean square exceeds {_TOO_LARGE:.0e}. "
+            "Use a smaller factor inside exp"
+        )
+
+
 def _refuse_infinite(node: Node, text: str) -> None:
     points = _cloud(max(variables(node)))
     values = _values(node, points)
-    bad = ~np.isfinite(values)
+    bad = ~(np.abs(values) < _TOO_LARGE)
     if bad.any():
         z = points[np.flatnonzero(bad)[0]]
-        culprit = next(p for p in nodes(node) if not np.isfinite(_values(p, z[None, :])).all())
+        culprit = next(p for p in nodes(node) if not abs(_values(p, z[None, :])[0]) < _TOO_LARGE)
         where = ", ".join(f"z{i} = {z[i - 1]:.3g}" for i in variables(node))
+        number = float(_values(culprit, z[None, :])[0])
+        problem = f"is {number:.0e}" if math.isfinite(number) else "is not a finite number"
         raise TargetError(
-            f"'{_short(text_of(culprit))}' is not a finite number at {where}; "
-            "a target must be finite everywhere that matters (|z| < 8)"
+            f"'{_short(text_of(culprit))}' {problem} at {where}; a target must be finite, and "
+            f"below {_TOO_LARGE:.0e}, everywhere that matters (|z| < 8)"
         )
-    if np.ptp(values) <= 1e-13 * (1 + np.abs(values).max()):
+    if np.ptp(values) <= 1e-13 * (1e-200 + np.abs(values).max()):
         raise TargetError(f"'{_short(text)}' is a constant: it is {values[0]:.6g} everywhere")
 
 
@@ -119,26 +185,48 @@ def _lines(r: int) -> np.ndarray:
     return points
 
 
-def _along_lines(node: Node) -> np.ndarray:
-    return _values(node, _lines(max(variables(node))))
-
-
 def _smallest(
     node: Node, size: Callable[[np.ndarray], np.ndarray]
-) -> tuple[float, float]:
-    """Smallest ``size(value)`` found by a shrinking search, and the typical size."""
+) -> tuple[float, float, np.ndarray]:
+    """Smallest ``size(value)`` found by a shrinking search, the typical size, and the place."""
     lines = _lines(max(variables(node)))
     points = lines.reshape(-1, lines.shape[-1])
+    values = np.nan_to_num(size(_values(node, points)), nan=np.inf)
+    near = np.linalg.norm(points, axis=1) < 2.0
+    scale = float(np.median(np.abs(values[near]))) or 1.0
+    best = points[np.argpartition(values, 8)[:8]]
+    smallest, place = float(values.min()), points[values.argmin()]
+    rng, radius, idle = np.random.default_rng(13), 0.5, 0
+    for _ in range(45):
+        cloud = best[:, None, :] + radius * rng.standard_normal((len(best), 16, best.shape[1]))
+        cloud = np.concatenate([best[:, None, :], cloud], axis=1)
+        values = np.nan_to_num(size(_values(node, cloud)), nan=np.inf)
+        best = cloud[np.arange(len(best)), values.argmin(axis=1)]
+        idle = 0 if values.min() < smallest - 1e-3 * abs(smallest) else idle + 1
+        if values.min() < smallest:
+            smallest, place = float(values.min()), best[values.min(axis=1).argmin()]
+        if idle == 5:  # a minimum that is not zero
+            break
+        radius *= 0.65
+    return smallest, min(scale, 1e300), place
+
+
+def _magnitude(node: Node, point: np.ndarray) -> float:
+    """Value at a point if nothing cancelled: what rounding is relative to."""
+
+    def combine(part: Node, parts: list[float]) -> float:
+        match part:
+            case Sum():
+                return sum(parts)
+            case Product():
+                return math.prod(parts)
+            case Power(exponent=exponent):
+                return float(np.power(parts[0], exponent))
+            case Call(name=name) if FUNCTIONS[name].degree:
+                coefficients = np.abs(hermite_polynomial(FUNCTIONS[name].degree))
+                return float(np.polynomial.polynomial.polyval(parts[0], coefficients))
+            case _:
+                return abs(float(_values(part, point[None, :])[0]))
+
     with np.errstate(all="ignore"):
-        values = np.nan_to_num(size(_values(node, points)), nan=np.inf)
-        scale = float(np.median(np.abs(values))) or 1.0
-        best = points[np.argsort(values)[:8]]
-        smallest = float(values.min())
-        rng, radius = np.random.default_rng(13), 0.5
-        for _ in range(45):
-            cloud = best[:, None, :] + radius * rng.standard_normal((len(best), 16, best.shape[1]))
-            cloud = np.concatenate([best[:, None, :], cloud], axis=1)
-            values = np.nan_to_num(size(_values(node, cloud)), nan=np.inf)
-            best = cloud[np.arange(len(best)), values.argmin(axis=1)]
-            smallest, radius = min(smallest, float(values.min())), 0.65 * radius
-    return smallest, min(scale, 1e300)
+        return fold(node, combine)

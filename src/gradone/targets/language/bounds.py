@@ -39,6 +39,7 @@ class Growth(NamedTuple):
 
 
 UNBOUNDED = Growth(math.inf, math.inf, math.inf)
+_RADII = np.linspace(48.0, 96.0, 13)
 
 
 def interval(node: Node) -> Interval:
@@ -99,6 +100,41 @@ def _power(x: float, k: int) -> float:
         return math.copysign(math.inf, x) if k % 2 else math.inf
 
 
+def local_infinities(node: Node) -> tuple[bool, bool]:
+    """Whether a node without poles may tend to minus or to plus infinity at a finite point.
+
+    Only logarithms do that.
+
+    Examples
+    --------
+    >>> from gradone.targets.language.parser import parse
+    >>> local_infinities(parse("-2*log(abs(z1))"))
+    (False, True)
+    """
+    return fold(node, _local_infinities)
+
+
+def _local_infinities(node: Node, parts: list[tuple[bool, bool]]) -> tuple[bool, bool]:
+    down, up = any(p[0] for p in parts), any(p[1] for p in parts)
+    match node:
+        case Call(name="log", arguments=(argument,)):
+            return interval(argument)[0] <= 0, up
+        case _ if not (down or up):
+            return False, False
+        case Power(exponent=k) if k % 2 == 0:
+            return False, True
+        case Product(factors=(Number(value=value), _)):
+            return (down, up) if value > 0 else (up, down)
+        case Product() | Quotient():
+            return True, True
+        case Call(name=name) if len(parts) == 1:
+            ends = [(-math.inf, 0.0)] * down + [(0.0, math.inf)] * up
+            images = [FUNCTIONS[name].image(end) for end in ends]
+            return any(i[0] == -math.inf for i in images), any(i[1] == math.inf for i in images)
+        case _:
+            return down, up
+
+
 def growth(node: Node) -> Growth:
     """Growth of an expression, from the growth of its parts.
 
@@ -152,8 +188,9 @@ def _growth_of_exponential(argument: Node, size: Growth) -> Growth:
         return Growth()
     if size.is_exponential:
         return UNBOUNDED
-    measured = _numerical_growth(argument, lambda values: values)
-    polynomial = polynomial_of(argument, max(variables(argument)))
+    measured = _numerical_growth(argument, lambda values: values, size.degree)
+    # Only quadratic forms are wanted: a long polynomial of high degree is not multiplied out.
+    polynomial = polynomial_of(argument, max(variables(argument))) if size.degree == 2 else None
     if polynomial is not None and polynomial.degree == 2:
         # The fastest direction of a quadratic form, exactly.
         return measured._replace(quadratic=max(0.0, float(_quadratic_form(polynomial).max())))
@@ -171,22 +208,34 @@ def _quadratic_form(polynomial: Polynomial) -> np.ndarray:
     return np.linalg.eigvalsh(matrix)
 
 
-def _numerical_growth(node: Node, logarithm: Callable[[np.ndarray], np.ndarray]) -> Growth:
-    """Rates of ``exp(logarithm(values))`` measured far out along many directions."""
+def _numerical_growth(
+    node: Node, logarithm: Callable[[np.ndarray], np.ndarray], degree: float = math.inf
+) -> Growth:
+    """Rates of ``exp(v)``, ``v = logarithm(values)``, measured far out along many directions.
+
+    `degree` bounds the growth of v; the rates are the largest of v/R and v/R^2 that were seen, so
+    that oscillation does no harm.
+    """
     index = variables(node)
-    points = np.array([12.0, 24.0, 48.0, 96.0])[:, None, None] * directions(len(index))
+    points = _RADII[:, None, None] * directions(len(index))
     values = evaluate_columns(node, lambda i: points[..., index.index(i)])
     with np.errstate(all="ignore"):
-        v = logarithm(np.broadcast_to(values, points.shape[:2]))
+        v = np.maximum(logarithm(np.broadcast_to(values, points.shape[:2])), 0.0).max(axis=1)
     if not np.isfinite(v).all():
         return UNBOUNDED
-    # v(R) = a R + b R^2 quadruples at most when R doubles.
-    if np.any(v[3] > 4.4 * np.maximum(v[2], 0.0) + 1.0):
+    # A bounded oscillation aside, v = a R + b R^2 quadruples at most when R doubles.
+    if degree > 2 and v[-1] > 4.4 * v[:3].max() + 1.0:
         return UNBOUNDED
-    quadratic = max(0.0, float(((v[3] - 2 * v[2]) / 4608.0).max()))
-    quadratic = quadratic if quadratic > 1e-3 else 0.0
-    linear = max(0.0, float(((v[3] - v[2]) / 48.0).max()) - 144.0 * quadratic)
-    return Growth(1.0, linear, quadratic)
+    quadratic = 0.0
+    if degree > 1:
+        # Exact for v = a R + b R^2 (then the first is the smaller one), an upper bound otherwise.
+        steady = (v[-1] - 2 * v[0]) / (2 * _RADII[0] ** 2)
+        wild = float((v / _RADII**2).max())
+        smooth = np.allclose(v, v[0] * _RADII / _RADII[0] + steady * _RADII * (_RADII - _RADII[0]))
+        quadratic = max(0.0, float(steady)) if smooth else wild
+        quadratic = quadratic if quadratic > 1e-3 else 0.0
+    linear = float(((v - quadratic * _RADII**2) / _RADII).max())
+    return Growth(1.0, max(0.0, linear), quadratic)
 
 
 @lru_cache(maxsize=16)

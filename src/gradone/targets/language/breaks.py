@@ -48,10 +48,8 @@ def break_planes(node: Node, r: int) -> tuple[tuple[Plane, ...], bool]:
     planes: dict[tuple[int, ...], Plane] = {}
     is_curved = False
     for part in kinks(node):
-        where = FUNCTIONS[part.name].breaks_at
-        assert where is not None
         try:
-            for plane in zero_planes(where(*part.arguments), r):
+            for plane in zero_planes(FUNCTIONS[part.name].break_of(*part.arguments), r):
                 planes.setdefault(_rounded(plane), plane)
         except Curved:
             is_curved = True
@@ -84,7 +82,7 @@ def zero_planes(node: Node, r: int) -> list[Plane]:
                 return zero_planes(argument, r)
     form = affine_form(node, r)
     if form is not None:
-        return [_plane(*form)]
+        return [_plane(*form)] if form[0].any() else []
     if any(FUNCTIONS[part.name].branches for part in kinks(node)):
         return [plane for branch in smooth_branches(node) for plane in zero_planes(branch, r)]
     polynomial = polynomial_of(node, r)
@@ -105,9 +103,8 @@ def smooth_branches(node: Node) -> Iterator[Node]:
                 raise Curved
             yield current
             continue
-        branches = FUNCTIONS[part.name].branches
-        assert branches is not None
-        pending += [substitute(current, {part: b}) for b in branches(*part.arguments)]
+        branches = FUNCTIONS[part.name].branches_of(*part.arguments)
+        pending += [substitute(current, {part: branch}) for branch in branches]
 
 
 def _plane(w: np.ndarray, c: float) -> Plane:
@@ -247,11 +244,7 @@ def _branch_at(node: Node, point: float) -> Node:
     at = np.array(point)
     while part := next((p for p in kinks(node) if FUNCTIONS[p.name].branches), None):
         value = float(evaluate_columns(part, lambda i: at))
-        branches = FUNCTIONS[part.name].branches
-        assert branches is not None
-        values = [
-            (abs(float(evaluate_columns(b, lambda i: at)) - value), k)
-            for k, b in enumerate(branches(*part.arguments))
-        ]
-        node = substitute(node, {part: branches(*part.arguments)[min(values)[1]]})
+        branches = FUNCTIONS[part.name].branches_of(*part.arguments)
+        values = [abs(float(evaluate_columns(b, lambda i: at)) - value) for b in branches]
+        node = substitute(node, {part: branches[int(np.argmin(values))]})
     return node

@@ -37,6 +37,7 @@ def derivative(node: Node, index: int) -> Node:
 
     def combine(part: Node, pairs: list[Pair]) -> Pair:
         parts, slopes = [p for p, _ in pairs], [s for _, s in pairs]
+        slope: Node
         match part:
             case Variable(index=i):
                 slope = ONE if i == index else ZERO

@@ -142,8 +142,10 @@ class Expression:
         if product:
             if self.polynomial is not None:
                 return len(self.polynomial.coefficients) == 1
-            return not form.polynomial.coefficients and len(form.terms) == 1 and all(
-                len(b.axes) == 1 for b in form.terms[0].blocks
+            return (
+                not form.polynomial.coefficients
+                and len(form.terms) == 1
+                and all(len(b.axes) == 1 for b in form.terms[0].blocks)
             )
         monomials = [m for m in form.polynomial.coefficients]
         return all(len(a) == 1 for a in axes) and all(sum(k > 0 for k in m) <= 1 for m in monomials)

@@ -6,6 +6,7 @@ code, break points and growth all read it from there.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -97,6 +98,14 @@ class Function:
         """Number of arguments."""
         return len(self.derivatives)
 
+    def branches_of(self, *arguments: Node) -> tuple[Node, ...]:
+        """Smooth alternatives at the given arguments; none for a smooth function."""
+        return self.branches(*arguments) if self.branches else ()
+
+    def break_of(self, *arguments: Node) -> Node:
+        """Node whose zeros are the breaks; a constant if there are none."""
+        return self.breaks_at(*arguments) if self.breaks_at else ONE
+
 
 def call(name: str, *arguments: Node) -> Node:
     """Function applied to nodes, in canonical form: rational values are folded."""
@@ -133,9 +142,7 @@ def rebuild(node: Node, parts: list[Node]) -> Node:
 
 def substitute(node: Node, values: dict[Node, Node]) -> Node:
     """Node with parts replaced, rebuilt in canonical form."""
-    return fold(
-        node, lambda part, parts: values[part] if part in values else rebuild(part, parts)
-    )
+    return fold(node, lambda part, parts: values[part] if part in values else rebuild(part, parts))
 
 
 def hermite_polynomial(k: int) -> list[int]:
@@ -151,7 +158,7 @@ def hermite_polynomial(k: int) -> list[int]:
         shifted = [0, *current]
         previous, current = (
             current,
-            [a - j * b for a, b in zip(shifted, previous + [0] * (len(shifted) - len(previous)))],
+            [a - j * b for a, b in itertools.zip_longest(shifted, previous, fillvalue=0)],
         )
     return current
 
@@ -385,7 +392,7 @@ FUNCTIONS: dict[str, Function] = {f"He{k}": _hermite(k) for k in range(MAX_HERMI
     "sign": Function(
         latex=_word("sign"),
         evaluate=lambda xp, x: xp.sign(x),
-        source="(float({0} > 0.0) - float({0} < 0.0))",
+        source="(1.0 if {0} > 0.0 else (-1.0 if {0} < 0.0 else 0.0))",
         derivatives=(lambda u: ZERO,),  # away from the jump
         image=lambda u: (float(_sign(u[0])), float(_sign(u[1]))),
         growing="bounded",
@@ -416,8 +423,9 @@ FUNCTIONS: dict[str, Function] = {f"He{k}": _hermite(k) for k in range(MAX_HERMI
     ),
     "sqrt": Function(
         latex=r"\sqrt{#1}",
-        evaluate=lambda xp, x: xp.sqrt(x),
-        source="math.sqrt({0})",
+        # A negative argument is refused when the text is read: what is left is rounding.
+        evaluate=lambda xp, x: xp.sqrt(xp.clip(x, 0.0, None)),
+        source="math.sqrt(max({0}, 0.0))",
         derivatives=(lambda u: divide(ONE, multiply((number(2), call("sqrt", u)))),),
         image=_monotone(lambda x: math.sqrt(max(x, 0.0))),
         growing="root",
@@ -428,8 +436,8 @@ FUNCTIONS: dict[str, Function] = {f"He{k}": _hermite(k) for k in range(MAX_HERMI
     ),
     "step": Function(
         latex=_word("step"),
-        evaluate=lambda xp, x: xp.astype(x > 0, x.dtype),
-        source="float({0} > 0.0)",
+        evaluate=lambda xp, x: xp.where(x > 0, xp.ones_like(x), xp.zeros_like(x)),
+        source="(1.0 if {0} > 0.0 else 0.0)",
         derivatives=(lambda u: ZERO,),  # away from the jump
         image=lambda u: (float(u[0] > 0), float(u[1] > 0)),
         growing="bounded",

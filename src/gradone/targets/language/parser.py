@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import NoReturn
 
-from ...base.errors import TargetError, TargetSyntaxError, did_you_mean
+from ...base.errors import TargetSyntaxError, did_you_mean
 from .functions import FUNCTIONS, call
 from .tree import (
     ZERO,
@@ -29,11 +29,10 @@ from .tree import (
     Variable,
     add,
     children,
-    divide,
-    multiply,
     negate,
     number,
     power,
+    ratio,
 )
 
 MAX_LENGTH = 2000
@@ -45,6 +44,8 @@ MAX_EXPONENT = 12
 MAX_DEGREE = 24
 MAX_VALUE = 10**6
 MAX_VARIABLES = 9
+# Printing and reading back must stay possible: 100 digits are 17 brackets of 6 digits each.
+MAX_BITS = 333
 
 _TOKEN = re.compile(
     r"(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"
@@ -88,12 +89,7 @@ def parse(text: str, *, letter: str = "z") -> Node:
     if not isinstance(text, str):
         raise TargetSyntaxError(f"an expression must be text, got {type(text).__name__}")
     _refuse_unreadable(text)
-    try:
-        return _Parser(text, letter).parse()
-    except TargetSyntaxError:
-        raise
-    except TargetError as problem:  # a constant that is too long
-        raise TargetSyntaxError(str(problem), text) from None
+    return _Parser(text, letter).parse()
 
 
 def _refuse_unreadable(text: str) -> None:
@@ -178,31 +174,34 @@ class _Parser:
             if token.text == ")":
                 self._fail("unmatched ')'", token, "Remove it, or open it with '('.")
             if token.text == ",":
-                self._fail("unexpected ','", token, "Commas only separate the arguments of a function.")
+                self._fail("unexpected ','", token, "Commas separate the arguments of a function.")
             self._fail(
                 f"expected an operator before '{token.text}'", token, "Write a product as 2*z1."
             )
         return tree
 
     def _sum(self) -> Node:
+        first = self.token
         terms = [self._product()]
         while operator := self._take("+", "-"):
             term = self._product()
             terms.append(term if operator.text == "+" else negate(term))
             self._count(operator)
-        return add(terms) if len(terms) > 1 else terms[0]
+        return self._bounded(add(terms), first) if len(terms) > 1 else terms[0]
 
     def _product(self) -> Node:
         first = self.token
-        value = self._signed()
+        tops: list[Node] = [self._signed()]
+        bottoms: list[Node] = []
         while operator := self._take("*", "/"):
             factor = self._signed()
             if operator.text == "/" and factor == ZERO:
-                self._fail("division by zero", operator)
-            combine = divide if operator.text == "/" else lambda a, b: multiply((a, b))
-            value = self._bounded(combine(value, factor), first)
+                self._fail("division by zero", operator, "Divide by something that is never zero.")
+            (bottoms if operator.text == "/" else tops).append(factor)
             self._count(operator)
-        return value
+        if len(tops) + len(bottoms) == 1:
+            return tops[0]
+        return self._bounded(ratio(tops, bottoms), first)
 
     def _signed(self) -> Node:
         self.nesting += 1
@@ -252,7 +251,7 @@ class _Parser:
             return value
         if token.kind == "end":
             self._fail("the expression ends too early", token, "Something is missing here.")
-        self._fail(f"unexpected '{token.text}'", token, "Expected a number, a variable or a function.")
+        self._fail(f"unexpected '{token.text}'", token, "Write a number, variable or function.")
 
     def _number(self, token: _Token) -> Node:
         mantissa, _, exponent = token.text.lower().partition("e")
@@ -274,6 +273,7 @@ class _Parser:
 
     def _unknown(self, token: _Token) -> NoReturn:
         name, letter = token.text[:40], self.letter
+        known = ["pi", *(f"{letter}{i}" for i in range(1, MAX_VARIABLES + 1)), *FUNCTIONS]
         if self.tokens[self.position].text == "(":
             self._fail(
                 f"unknown function '{name}'",
@@ -284,22 +284,32 @@ class _Parser:
             f"unknown name '{name}'",
             token,
             f"Variables are {letter}1 to {letter}{MAX_VARIABLES} ({letter} means {letter}1); "
-            f"the only constant is pi.{did_you_mean(name, ['pi', *FUNCTIONS])}",
+            f"the only constant is pi.{did_you_mean(name, known)}",
         )
 
     def _call(self, token: _Token) -> Node:
         arity = FUNCTIONS[token.text].arity
         if not (bracket := self._take("(")):
-            inside = ", ".join([f"{self.letter}1", f"{self.letter}2"][:arity])
-            self._fail(f"'{token.text}' is a function", token, f"Write {token.text}({inside}).")
+            self._fail(
+                f"'{token.text}' is a function",
+                token,
+                f"Write {token.text}({self._example(arity)}).",
+            )
         arguments = [self._sum()]
         while self._take(","):
             arguments.append(self._sum())
         self._close(bracket)
         if len(arguments) != arity:
             words = "one argument" if arity == 1 else f"{arity} arguments"
-            self._fail(f"'{token.text}' takes {words}, got {len(arguments)}", token)
+            self._fail(
+                f"'{token.text}' takes {words}, got {len(arguments)}",
+                token,
+                f"Write {token.text}({self._example(arity)}).",
+            )
         return self._bounded(call(token.text, *arguments), token)
+
+    def _example(self, arity: int) -> str:
+        return ", ".join(f"{self.letter}{i}" for i in range(1, arity + 1))
 
     def _close(self, opening: _Token) -> None:
         if not self._take(")"):
@@ -315,9 +325,13 @@ class _Parser:
             self._fail(f"the expression has more than {MAX_NODES} parts", token)
 
     def _bounded(self, node: Node, token: _Token) -> Node:
-        """Refuse compositions such as ``He12(He12(z1))`` that pass part by part."""
+        """Refuse what passes part by part: ``He12(He12(z1))``, constants that grow and grow."""
         if self._degree(node) > MAX_DEGREE:
-            self._fail(f"the composed degree exceeds {MAX_DEGREE}", token)
+            self._fail(f"the composed degree exceeds {MAX_DEGREE}", token, "Use lower powers.")
+        terms = node.terms if isinstance(node, Sum) else (node,)
+        for part in (part for term in terms for part in (term, *children(term)[:1])):
+            if isinstance(part, Number) and _bits(part.value) > MAX_BITS:
+                self._fail("a constant of more than 100 digits", token, "Use shorter numbers.")
         return node
 
     def _degree(self, node: Node) -> int:
@@ -338,3 +352,7 @@ class _Parser:
                     degree = sum(parts)
             self.degrees[node] = degree
         return self.degrees[node]
+
+
+def _bits(value: Fraction) -> int:
+    return max(abs(value.numerator), value.denominator).bit_length()

@@ -10,7 +10,7 @@ from .tree import Call, Node, Number, Pi, Power, Product, Quotient, Sum, Variabl
 # How tightly a printed piece binds: what may stand next to it without brackets.
 _SUM, _PRODUCT, _POWER, _ATOM = range(4)
 _Piece = tuple[str, int]
-_LIMB = 10**6  # the largest literal that the parser accepts
+_LIMB, _EXPONENT = 10**6, 12  # the largest literal and exponent that the parser accepts
 
 
 def text_of(node: Node) -> str:
@@ -46,7 +46,10 @@ def _text(node: Node, parts: list[_Piece]) -> _Piece:
         case Variable(letter=letter, index=index):
             return f"{letter}{index}", _ATOM
         case Power(exponent=exponent):
-            return f"{_wrap(parts[0], _ATOM)}**{exponent}", _POWER
+            base = _wrap(parts[0], _ATOM)
+            exponents = [_EXPONENT] * (exponent // _EXPONENT) + [exponent % _EXPONENT]
+            powers = [base if k == 1 else f"{base}**{k}" for k in exponents if k]
+            return "*".join(powers), _POWER if len(powers) == 1 else _PRODUCT
         case Call(name=name):
             return f"{name}({', '.join(text for text, _ in parts)})", _ATOM
         case Quotient():
@@ -124,7 +127,7 @@ def _integer_text(value: int) -> str:
     if value <= _LIMB:
         return str(value)
     head, tail = divmod(value, _LIMB)
-    return f"({_integer_text(head)}*10**6 + {tail})"
+    return f"({_integer_text(head)}*10**6{f' + {tail}' if tail else ''})"
 
 
 def _decimal(value: Fraction) -> str:

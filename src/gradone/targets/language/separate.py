@@ -67,6 +67,10 @@ def separable_sum(node: Node, r: int) -> SeparableSum:
             same.setdefault(variables(block), []).append(block)
         else:
             terms[groups] = terms.get(groups, Fraction(0)) + coefficient
+    if () in same:  # a constant such as pi goes with the first block, or with variable 1 alone
+        constants = same.pop(())
+        first = min(same, default=(1,))
+        same[first] = same.get(first, []) + constants
     for blocks in same.values():
         terms[(add(blocks),)] = Fraction(1)
     return SeparableSum(
@@ -85,7 +89,7 @@ def expand(node: Node) -> list[tuple[Fraction, _Factors]]:
 def _expand(node: Node) -> list[tuple[Fraction, _Factors]]:
     if isinstance(node, Number):
         return [(node.value, ())]
-    atom = [(Fraction(1), (node,))]
+    atom: list[tuple[Fraction, _Factors]] = [(Fraction(1), (node,))]
     if len(variables(node)) <= 1 and not isinstance(node, Sum | Product):
         return atom
     match node:
@@ -97,13 +101,16 @@ def _expand(node: Node) -> list[tuple[Fraction, _Factors]]:
             inside = _expand(base)
             return _distribute([inside] * k) if len(inside) ** k <= MAX_TERMS else atom
         case Quotient(numerator=top, denominator=bottom) if top != ONE:
-            return _distribute([_expand(top), [(Fraction(1), (divide(ONE, bottom),))]]) or atom
+            return _distribute([_expand(top), _expand(divide(ONE, bottom))]) or atom
+        case Quotient(denominator=Product(factors=factors)):
+            return [(Fraction(1), tuple(divide(ONE, factor) for factor in factors))]
         case Call(name="sign" | "abs" as name, arguments=(Product(factors=factors),)):
             return [(Fraction(1), tuple(call(name, factor) for factor in factors))]
         case Call(name="sign" | "abs" as name, arguments=(Quotient() as inner,)):
             return [(Fraction(1), (call(name, inner.numerator), call(name, inner.denominator)))]
         case Call(name="exp", arguments=(Sum(terms=terms),)):
-            return [(Fraction(1), tuple(call("exp", term) for term in terms))]
+            # Terms that share a variable stay together: apart, exp(z^4) exp(-2 z^4) overflows.
+            return [(Fraction(1), tuple(call("exp", add(group)) for group in _connected(terms)))]
         case _:
             return atom
 
@@ -120,33 +127,38 @@ def _distribute(
     return total
 
 
-def _independent(factors: _Factors) -> _Factors:
-    """Factors multiplied together wherever they share a variable; canonical order."""
+def _connected(parts: _Factors) -> list[list[Node]]:
+    """Groups of parts that share variables, in the order of the variables; constants go first."""
     groups: list[tuple[set[int], list[Node]]] = []
-    for factor in factors:
-        used, members = set(variables(factor)), [factor]
-        for group in [g for g in groups if not used or g[0] & used]:
-            used, members = used | group[0], members + group[1]
+    for part in parts:
+        used, members = set(variables(part)), [part]
+        for group in [g for g in groups if g[0] & used]:
+            used, members = used | group[0], group[1] + members
             groups.remove(group)
         groups.append((used, members))
-    # A constant factor such as pi or sqrt(2) joins the first group.
-    constants = [m for used, members in groups if not used for m in members]
-    groups = [g for g in groups if g[0]] or [(set(), [])]
     groups.sort(key=lambda group: sorted(group[0]))
-    groups[0][1].extend(constants)
-    return tuple(multiply(members) for _, members in groups)
+    # A constant such as pi or sqrt(2) joins the first group.
+    constants = [m for used, members in groups if not used for m in members]
+    result = [members for used, members in groups if used] or [[]]
+    result[0] += constants
+    return result
+
+
+def _independent(factors: _Factors) -> _Factors:
+    """Factors multiplied together wherever they share a variable; canonical order."""
+    return tuple(multiply(members) for members in _connected(factors))
 
 
 def _block(node: Node) -> Block:
-    index = variables(node)
+    index = variables(node) or (1,)
     axes = tuple(i - 1 for i in index)
-    local = {
+    local: dict[Node, Node] = {
         part: Variable(part.letter, index.index(part.index) + 1)
         for part in nodes(node)
         if isinstance(part, Variable)
     }
-    node = substitute(node, dict(local))
-    span = linear_span(node, len(axes)) if len(axes) > 1 else ()
+    node = substitute(node, local)
+    span = linear_span(node, len(axes)) if len(axes) > 1 else np.zeros((0, 1))
     if len(span) == 1:
         return Block(axes, _along(node, span[0]), tuple(map(float, span[0])))
     return Block(axes, _integrand(node, len(axes)))
@@ -172,7 +184,7 @@ def _along(node: Node, w: np.ndarray) -> Integrand:
     """One-variable function t -> node(t w)."""
 
     def values(columns: Sequence[np.ndarray]) -> np.ndarray:
-        return evaluate_columns(node, lambda i: w[i - 1] * columns[0])  # type: ignore[no-any-return]
+        return evaluate_columns(node, lambda i: w[i - 1] * columns[0])
 
     planes, is_curved = break_planes(node, len(w))
     offsets = {plane.offset / float(np.dot(plane.normal, w)) for plane in planes}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
 from typing import Literal
 
@@ -152,13 +153,13 @@ def affine_form(node: Node, r: int) -> tuple[np.ndarray, float] | None:
         known = [p for p in parts if p is not None]
         match part:
             case Sum():
-                return sum(w for w, _ in known), sum(c for _, c in known)
+                return np.sum([w for w, _ in known], axis=0), math.fsum(c for _, c in known)
             case Product():
                 slopes = [i for i, (w, _) in enumerate(known) if w.any()]
                 if len(slopes) > 1:
                     return None
                 scale = float(np.prod([c for i, (_, c) in enumerate(known) if i not in slopes]))
-                w, c = known[slopes[0]]
+                w, c = known[slopes[0]] if slopes else (np.zeros(r), 1.0)
                 return scale * w, scale * c
             case Quotient():
                 (w, c), (slope, scale) = known

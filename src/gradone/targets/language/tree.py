@@ -11,18 +11,13 @@ from collections.abc import Callable, Iterable
 from fractions import Fraction
 from typing import Any, ClassVar, TypeVar
 
-from ...base.errors import TargetError
-
 Result = TypeVar("Result")
-
-# Printing and reading back must stay possible (the parser allows 25 brackets of 6 digits each).
-MAX_BITS = 333  # 100 digits
 
 
 class Node:
     """Part of an expression. Hash and sort key are computed once, so equal parts are found fast."""
 
-    __slots__ = ("_hash", "_key")
+    __slots__ = ("_hash", "_key", "_tie")
     fields: ClassVar[tuple[str, ...]] = ()
     rank: ClassVar[int] = 0
 
@@ -31,6 +26,7 @@ class Node:
             object.__setattr__(self, name, value)
         object.__setattr__(self, "_hash", hash((type(self).__name__, values)))
         object.__setattr__(self, "_key", None)
+        object.__setattr__(self, "_tie", None)
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError("nodes are immutable")
@@ -42,7 +38,7 @@ class Node:
         return (type(self), self._values())
 
     def __hash__(self) -> int:
-        return self._hash  # type: ignore[attr-defined, no-any-return]
+        return self._hash  # type: ignore[attr-defined]
 
     def __eq__(self, other: object) -> bool:
         if self is other:
@@ -50,7 +46,7 @@ class Node:
         return (
             type(self) is type(other)
             and hash(self) == hash(other)
-            and self._values() == other._values()  # type: ignore[attr-defined]
+            and self._values() == other._values()
         )
 
     def __repr__(self) -> str:
@@ -113,7 +109,7 @@ class Quotient(Node):
 
 
 class Product(Node):
-    """Product of at least two factors; a number, if there is one, comes first."""
+    """Product of at least two factors; a number comes first, a quotient stands alone with it."""
 
     __slots__ = ("factors",)
     fields = ("factors",)
@@ -173,21 +169,15 @@ def nodes(node: Node) -> list[Node]:
 
 
 def number(value: int | Fraction) -> Number:
-    """Number node; refuses numbers that are too long to be printed."""
-    fraction = Fraction(value)
-    longest = max(abs(fraction.numerator), fraction.denominator)
-    if longest.bit_length() > MAX_BITS:
-        raise TargetError(
-            "a constant of the expression has more than 100 digits; use shorter numbers"
-        )
-    return Number(fraction)
+    """Number node."""
+    return Number(Fraction(value))
 
 
 def sort_key(node: Node) -> tuple[Any, ...]:
     """Order of terms and factors: by kind, then by content; coefficients do not count."""
     if node._key is None:  # type: ignore[attr-defined]
         object.__setattr__(node, "_key", _sort_key(node))
-    return node._key  # type: ignore[attr-defined, no-any-return]
+    return node._key  # type: ignore[attr-defined]
 
 
 def _sort_key(node: Node) -> tuple[Any, ...]:
@@ -222,7 +212,23 @@ def _compare(left: tuple[Any, ...], right: tuple[Any, ...]) -> int:
     return len(left) - len(right)
 
 
-ordered = functools.cmp_to_key(lambda a, b: _compare(sort_key(a), sort_key(b)))
+def _compare_nodes(left: Node, right: Node) -> int:
+    return _compare(sort_key(left), sort_key(right)) or _compare(_tie_key(left), _tie_key(right))
+
+
+def _tie_key(node: Node) -> tuple[Any, ...]:
+    """Order of nodes that differ by coefficients only, such as z1 + 2*z2 and z1 + 3*z2."""
+    if node._tie is None:  # type: ignore[attr-defined]
+        values = fold(node, _numbers_inside)
+        object.__setattr__(node, "_tie", (values, repr(node)))
+    return node._tie  # type: ignore[attr-defined]
+
+
+def _numbers_inside(node: Node, parts: list[tuple[Fraction, ...]]) -> tuple[Fraction, ...]:
+    return (node.value,) if isinstance(node, Number) else sum(parts, ())
+
+
+ordered = functools.cmp_to_key(_compare_nodes)
 
 
 def _coefficient(term: Node) -> tuple[Fraction, Node]:
@@ -240,9 +246,10 @@ def add(parts: Iterable[Node]) -> Node:
     """Sum in canonical form."""
     collected: dict[Node, Fraction] = {}
     for part in parts:
-        for term in part.terms if isinstance(part, Sum) else (part,):
+        scale, inner = _coefficient(part)  # a - 2*(b + c) = a - 2*b - 2*c
+        for term in inner.terms if isinstance(inner, Sum) else (inner,):
             coefficient, rest = _coefficient(term)
-            collected[rest] = collected.get(rest, Fraction(0)) + coefficient
+            collected[rest] = collected.get(rest, Fraction(0)) + scale * coefficient
     constant = collected.pop(ONE, Fraction(0))
     terms = [multiply((number(c), rest)) for rest, c in collected.items() if c]
     terms.sort(key=ordered)
@@ -255,25 +262,51 @@ def add(parts: Iterable[Node]) -> Node:
 
 def multiply(parts: Iterable[Node]) -> Node:
     """Product in canonical form."""
-    coefficient, exponents = Fraction(1), dict[Node, int]()
-    for part in parts:
-        for factor in part.factors if isinstance(part, Product) else (part,):
-            match factor:
-                case Number(value=value):
-                    coefficient *= value
-                case Power(base=base, exponent=exponent):
-                    exponents[base] = exponents.get(base, 0) + exponent
-                case _:
-                    exponents[factor] = exponents.get(factor, 0) + 1
+    return ratio(parts, ())
+
+
+def divide(numerator: Node, denominator: Node) -> Node:
+    """Quotient in canonical form; the denominator must not be the number zero."""
+    return ratio((numerator,), (denominator,))
+
+
+def ratio(tops: Iterable[Node], bottoms: Iterable[Node]) -> Node:
+    """Product of `tops` over the product of `bottoms`: a number times one flat quotient."""
+    coefficient = Fraction(1)
+    exponents: tuple[dict[Node, int], dict[Node, int]] = {}, {}  # above and below the line
+    pending = [(part, 1, 0) for part in tops] + [(part, 1, 1) for part in bottoms]
+    while pending:
+        part, k, side = pending.pop()
+        match part:
+            case Number(value=value):
+                coefficient = coefficient / value**k if side else coefficient * value**k
+            case Product(factors=factors):
+                pending += [(factor, k, side) for factor in factors]
+            case Power(base=base, exponent=exponent):
+                pending.append((base, k * exponent, side))
+            case Quotient(numerator=top, denominator=bottom):
+                pending += [(top, k, side), (bottom, k, 1 - side)]
+            case Call(name="exp", arguments=(argument,)) if side:
+                # 1/exp(u) = exp(-u): growth and poles of the right-hand side are easy to see.
+                pending.append((Call("exp", (negate(argument),)), k, 0))
+            case _:
+                exponents[side][part] = exponents[side].get(part, 0) + k
     if not coefficient:
         return ZERO
+    top, bottom = (_flat_product(side) for side in exponents)
+    if top == bottom:
+        return number(coefficient)
+    whole = top if bottom == ONE else Quotient(top, bottom)
+    if coefficient == 1:
+        return whole
+    factors = whole.factors if isinstance(whole, Product) else (whole,)
+    return Product((number(coefficient), *factors))
+
+
+def _flat_product(exponents: dict[Node, int]) -> Node:
     factors = [base if k == 1 else Power(base, k) for base, k in exponents.items()]
     factors.sort(key=ordered)
-    if not factors:
-        return number(coefficient)
-    if coefficient != 1:
-        factors.insert(0, number(coefficient))
-    return factors[0] if len(factors) == 1 else Product(tuple(factors))
+    return (Product(tuple(factors)) if len(factors) > 1 else factors[0]) if factors else ONE
 
 
 def power(base: Node, exponent: int) -> Node:
@@ -285,35 +318,10 @@ def power(base: Node, exponent: int) -> Node:
             return base
         case Number(value=value):
             return number(value**exponent)
-        case Power(base=inner, exponent=k):
-            return Power(inner, k * exponent)
-        case Product(factors=factors):
-            return multiply(power(factor, exponent) for factor in factors)
+        case Power() | Product() | Quotient():
+            return multiply((base,) * exponent)
         case _:
             return Power(base, exponent)
-
-
-def divide(numerator: Node, denominator: Node) -> Node:
-    """Quotient in canonical form; the denominator must not be the number zero."""
-    coefficient, rest = _coefficient(denominator)
-    if rest == ONE:
-        return multiply((number(1 / coefficient), numerator))
-    match rest:
-        case Call(name="exp", arguments=(argument,)):
-            # 1/exp(u) = exp(-u): growth and poles of the right-hand side are easy to see.
-            quotient: Node = multiply((numerator, Call("exp", (negate(argument),))))
-        case Quotient(numerator=top, denominator=bottom):
-            return divide(multiply((numerator, bottom, number(1 / coefficient))), top)
-        case _:
-            scale, top = _coefficient(numerator)
-            if scale == 0:
-                return ZERO
-            coefficient /= scale
-            if isinstance(top, Quotient):
-                quotient = Quotient(top.numerator, multiply((top.denominator, rest)))
-            else:
-                quotient = ONE if top == rest else Quotient(top, rest)
-    return multiply((number(1 / coefficient), quotient))
 
 
 def negate(node: Node) -> Node:
@@ -329,4 +337,3 @@ def variables(node: Node) -> tuple[int, ...]:
 def is_constant(node: Node) -> bool:
     """Whether no variable occurs."""
     return not any(isinstance(part, Variable) for part in nodes(node))
-

@@ -1,0 +1,117 @@
+"""Parts of the site that the package knows better than we do: references and the zoo.
+
+``{cite}`` in a page links a key of `gradone.base.references` to the list of references; the
+directives ``reference-list`` and ``zoo-table`` print the two tables. Docstrings of properties are
+protected from a rule of napoleon that is not ours.
+"""
+
+from collections import Counter
+
+from docutils import nodes
+from sphinx import addnodes
+from sphinx.util import logging
+from sphinx.util.docutils import SphinxDirective, SphinxRole
+
+from gradone import zoo
+from gradone.base.references import Reference, references
+
+logger = logging.getLogger(__name__)
+
+
+def labels() -> dict[str, str]:
+    """Author and year of every reference; a letter where several would read the same."""
+    plain = {key: _author_year(paper) for key, paper in references().items()}
+    count, seen, found = Counter(plain.values()), Counter(), {}
+    for key, label in plain.items():
+        found[key] = label + (chr(ord("a") + seen[label]) if count[label] > 1 else "")
+        seen[label] += 1
+    return found
+
+
+def _author_year(paper: Reference) -> str:
+    first, *others = paper.authors
+    names = f"{first} et al." if len(others) > 1 else " and ".join([first, *others])
+    return f"{names} {paper.year}"
+
+
+def link(key: str, docname: str) -> nodes.Node:
+    """Link to an entry of the list of references."""
+    options = {"refdomain": "std", "reftype": "ref", "refexplicit": True, "refwarn": True}
+    xref = addnodes.pending_xref("", reftarget=f"ref-{key}", refdoc=docname, **options)
+    xref += nodes.inline("", labels()[key])
+    return xref
+
+
+class Cite(SphinxRole):
+    """Links to one or more references, keys separated by commas."""
+
+    def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
+        """Make the links."""
+        found: list[nodes.Node] = []
+        for key in map(str.strip, self.text.split(",")):
+            if key not in references():
+                logger.warning("unknown reference '%s'", key, location=self.get_location())
+                continue
+            found += [nodes.Text(", ")] * bool(found) + [link(key, self.env.docname)]
+        return found, []
+
+
+class ReferenceList(SphinxDirective):
+    """Every paper of the package."""
+
+    def run(self) -> list[nodes.Node]:
+        """Make one entry for each paper and register its label."""
+        entries = nodes.definition_list()
+        names = labels()
+        for key, paper in sorted(references().items(), key=lambda item: names[item[0]]):
+            target = f"ref-{key}"
+            self.env.domains["std"].anonlabels[target] = (self.env.docname, target)
+            term = nodes.term("", names[key] + "  ", nodes.literal("", key), ids=[target])
+            text = nodes.paragraph("", f"{', '.join(paper.authors)}. ")
+            text += nodes.emphasis("", paper.title)
+            text += nodes.Text(". ")
+            if paper.arxiv:
+                address = f"https://arxiv.org/abs/{paper.arxiv}"
+                text += nodes.reference("", f"arXiv:{paper.arxiv}", refuri=address)
+            else:
+                text += nodes.Text(paper.fields.get("journal", ""))
+            entries += nodes.definition_list_item("", term, nodes.definition("", text))
+        return [entries]
+
+
+class ZooTable(SphinxDirective):
+    """The targets of the zoo, one table for each section."""
+
+    def run(self) -> list[nodes.Node]:
+        """Make the tables."""
+        found: list[nodes.Node] = []
+        for section, entries in zoo().sections().items():
+            found += [nodes.rubric("", section.capitalize()), nodes.definition_list()]
+            for entry in entries:
+                noise = f"  (noise {entry.noise:g})" if entry.noise else ""
+                formula = nodes.literal("", entry.formula)
+                term = nodes.term("", "", nodes.strong("", entry.name), nodes.Text("  "), formula)
+                term += nodes.Text(noise)
+                text = nodes.paragraph("", f"{entry.shows[0].upper()}{entry.shows[1:]}. ")
+                for i, key in enumerate(entry.cites):
+                    text += [nodes.Text(", ")] * bool(i) + [link(key, self.env.docname)]
+                found[-1] += nodes.definition_list_item("", term, nodes.definition("", text))
+        return found
+
+
+def keep_colon(app, what, name, obj, options, lines):
+    """Begin the docstring of a property with an empty comment.
+
+    Napoleon would take its first line, "Kinks: where it is not smooth", for a type and a text.
+    """
+    if what in ("property", "attribute"):
+        lines[:0] = ["..", ""]
+
+
+def setup(app):
+    """Register the role and the directives."""
+    app.connect("autodoc-process-docstring", keep_colon, priority=400)  # before napoleon
+    app.add_role("cite", Cite())
+    app.add_directive("reference-list", ReferenceList)
+    app.add_directive("zoo-table", ZooTable)
+    return {"parallel_read_safe": False, "parallel_write_safe": True}

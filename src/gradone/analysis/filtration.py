@@ -1,0 +1,101 @@
+"""Two ways to look at a function from a learned subspace: exact for polynomials, and numeric."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+
+from ..base.errors import OutOfRegime
+from ..calculus.expansion import MAX_VARIABLES
+from ..calculus.polynomial import Polynomial
+from ..targets.language.expression import Expression
+from .exponent import FLOOR, Energy
+from .frame import linear_forms, natural_frame
+from .hermite_blocks import HermiteBlocks
+from .polynomial_staircase import Vector, exact_step
+from .subspace import Subspace
+
+# Largest total degree by the number of variables, and by that of the largest block that does not
+# separate: a tensor of order m has r^m entries, a block of s variables (degree + 1)^s coefficients.
+_DEGREE_OF_VARIABLES = {1: 12, 2: 12, 3: 12, 4: 10, 5: 8}
+_DEGREE_OF_BLOCK = {1: 12, 2: 12, 3: 10, 4: 8, 5: 6}
+
+
+class ExactFiltration:
+    """Filtration of a polynomial, in rational arithmetic.
+
+    It keeps the learned subspace as rational vectors: ask for the directions at an order right
+    after its energy, with the subspaces that the filtration itself has found.
+    """
+
+    def __init__(self, polynomial: Polynomial) -> None:
+        self.polynomial = polynomial
+        self.degree = polynomial.degree
+        square = (polynomial * polynomial).expectation()
+        self._variance = square - polynomial.expectation() ** 2
+        self.variance = float(self._variance)
+        self._rows: list[Vector] = []
+        self._found: list[Vector] = []
+
+    def energy(self, subspace: Subspace, k: int) -> Energy:
+        r"""Energy :math:`|P_{U,=k} f|^2` given what is learned."""
+        energy, self._found = exact_step(self.polynomial, self._rows, k, self._variance)
+        size = float(energy)
+        return Energy(size, size, size, "exact")
+
+    def directions(self, subspace: Subspace, k: int) -> tuple[np.ndarray, float]:
+        """New directions as unit rows, which are learned from now on; their error is 0."""
+        self._rows = self._rows + self._found
+        return _floats(self._found), 0.0
+
+
+class NumericFiltration(HermiteBlocks):
+    """Filtration through Hermite coefficients with errors, in the natural frame."""
+
+    def __init__(self, expression: Expression, max_order: int) -> None:
+        framed, self.rows = natural_frame(expression)
+        largest = max((len(b.axes) for t in framed.form.terms for b in t.blocks), default=1)
+        if framed.r > MAX_VARIABLES:
+            raise OutOfRegime(
+                f"the target depends on {framed.r} directions; leaps are computed for at most "
+                f"{MAX_VARIABLES} because a Hermite tensor of order m has r^m entries"
+            )
+        limits = (max_order, _DEGREE_OF_VARIABLES[framed.r], _DEGREE_OF_BLOCK[min(largest, 5)])
+        super().__init__(framed, min(limits))
+
+
+def snapped(
+    vectors: np.ndarray, sine: float, learned: Subspace, expression: Expression, rows: np.ndarray
+) -> tuple[Subspace, str]:
+    """Span of new directions; moved to typed linear forms if these lie within the error.
+
+    Monte Carlo finds directions up to its noise only, and what is learned must be conditioned on
+    exactly: forms of the expression, their sums and differences are tried.
+    """
+    found = Subspace.span(vectors, len(rows))
+    if not FLOOR["quadrature"] < sine < 0.3:
+        return found, ""
+    forms = [*(rows @ w for w in linear_forms(expression)), *np.eye(len(rows))]
+    forms += [a + s * b for i, a in enumerate(forms) for b in forms[:i] for s in (1.0, -1.0)]
+    outside = learned.complement().projector
+    near: list[np.ndarray] = []
+    for form in forms:
+        w = outside @ form
+        if np.linalg.norm(w) < 1e-6:
+            continue
+        w = w / np.linalg.norm(w)
+        close = float(np.linalg.norm(w - found.projector @ w)) <= sine
+        rest = w - Subspace.span(np.array(near), len(rows)).projector @ w
+        if close and np.linalg.norm(rest) > 0.1:
+            near.append(w)
+        if len(near) == found.dim:
+            exact = Subspace.span(np.array(near))
+            return exact, f"moved to the typed linear forms, within the error {sine:.0e}"
+    return found, f"directions known up to an angle of {sine:.0e}"
+
+
+def _floats(vectors: list[tuple[Fraction, ...]]) -> np.ndarray:
+    """Rational rows as unit vectors."""
+    rows = np.array([[float(x / max(map(abs, v))) for x in v] for v in vectors])
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)

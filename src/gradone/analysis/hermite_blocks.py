@@ -1,0 +1,139 @@
+r"""Hermite coefficients of a function, split between a subspace and its complement.
+
+With the Hermite tensors :math:`C_m` of f, p legs contracted with a basis of U and k legs with one
+of :math:`U^\perp`,
+
+.. math:: D_k(z_U) = \mathbb{E}[f\,\mathrm{He}_k(z_\perp)\,|\,z_U], \qquad
+          |P_{U,=k} f|^2 = \frac{\mathbb{E}\|D_k\|^2}{k!}
+          = \sum_{p} \frac{\|C_{k+p}(Q^{k}, B^{p})\|_F^2}{k!\,p!}.
+          \qquad [AN-2]
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from functools import cached_property, lru_cache
+
+import numpy as np
+
+from ..base.estimate import Kind
+from ..calculus.hermite import factorials
+from ..targets.language.expression import Expression
+from .exponent import FLOOR, SAFETY, Energy
+from .subspace import Subspace
+
+
+class HermiteBlocks:
+    """Hermite tensors of a function up to a total degree, seen from any subspace.
+
+    Parameters
+    ----------
+    expression : Expression
+        Function of r <= 5 variables.
+    degree : int
+        Largest total degree.
+
+    Notes
+    -----
+    Couplings between U and its complement above the total degree are not seen. Coefficients that
+    vanish by a symmetry of the form are set to zero without error.
+    """
+
+    def __init__(self, expression: Expression, degree: int) -> None:
+        self.r, self.degree = expression.r, degree
+        expansion = expression.hermite(degree)
+        self.kind: Kind = expansion.kind
+        allowed = _allowed(expression, expansion.indices)
+        self._indices = expansion.indices
+        self._value = np.where(allowed, expansion.value, 0.0)
+        self._error = np.where(allowed, expansion.error, 0.0)
+        mean = self._value[0]
+        self.variance = max(expansion.second_moment.value - mean**2, 0.0)
+
+    @cached_property
+    def _tensors(self) -> dict[int, tuple[np.ndarray, np.ndarray]]:
+        return {}
+
+    def tensor(self, m: int) -> tuple[np.ndarray, np.ndarray]:
+        r"""Tensor :math:`C_m/\sqrt{m!}` and its errors; the sum of its squares is the energy."""
+        if m not in self._tensors:
+            rows = np.flatnonzero(self._indices.sum(axis=1) == m)
+            beta = self._indices[rows]
+            share = np.sqrt(factorials(beta) / math.factorial(m))  # of beta! / m! equal entries
+            where = _entries(self.r, m, beta)
+            self._tensors[m] = (
+                (share * self._value[rows])[where],
+                (share * self._error[rows])[where],
+            )
+        return self._tensors[m]
+
+    def block(self, subspace: Subspace, k: int) -> tuple[np.ndarray, np.ndarray]:
+        r"""Matrix (q, ...) whose range are the directions of :math:`D_k`, and its errors [AN-2].
+
+        The sum of its squares is :math:`|P_{U,=k} f|^2`, up to the total degree.
+        """
+        inside, outside = subspace.basis, subspace.complement().basis
+        values, errors = [], []
+        for m in range(k, self.degree + 1 if len(inside) else k + 1):
+            value, error = self.tensor(m)
+            scale = math.sqrt(math.comb(m, k))
+            values.append(scale * _turn(value, inside, m - k, outside, k))
+            # Errors are treated as independent: their squares add.
+            errors.append(scale * np.sqrt(_turn(error**2, inside**2, m - k, outside**2, k)))
+        return np.concatenate(values, axis=1), np.concatenate(errors, axis=1)
+
+    def energy(self, subspace: Subspace, k: int) -> Energy:
+        r"""Energy :math:`|P_{U,=k} f|^2` up to the total degree."""
+        return Energy.of(*self.block(subspace, k), self.kind)
+
+    def directions(self, subspace: Subspace, k: int) -> tuple[np.ndarray, float]:
+        """New directions at order k as rows (m, r), and how far off they may be (a sine)."""
+        value, error = self.block(subspace, k)
+        noise = float(np.linalg.norm(error))
+        left, singular, _ = np.linalg.svd(value, full_matrices=False)
+        floor = math.sqrt(FLOOR.get(self.kind, FLOOR["monte_carlo"]) * self.variance)
+        kept = singular > max(SAFETY * noise, floor)
+        if not kept.any():  # the energy is surely nonzero, so its largest direction is
+            kept[0] = True
+        rows = left.T[kept] @ subspace.complement().basis
+        return rows, noise / float(singular[kept].min())
+
+
+def _allowed(expression: Expression, indices: np.ndarray) -> np.ndarray:
+    """Multi-indices that the proven symmetries of an expression do not exclude."""
+    allowed = np.ones(len(indices), dtype=bool)
+    for size in range(1, len(expression.variables) + 1):
+        for flipped in itertools.combinations(expression.variables, size):
+            parity = expression.parity(*flipped)
+            if parity is not None:
+                odd = indices[:, [i - 1 for i in flipped]].sum(axis=1) % 2
+                allowed &= odd == (parity == "odd")
+    return allowed
+
+
+@lru_cache(maxsize=64)
+def _places(r: int, m: int) -> np.ndarray:
+    """For each entry of a tensor of order m, the code of its multi-index in base m + 1."""
+    code = np.zeros((1,) * m, dtype=np.int64)
+    for leg in range(m):
+        shape = [1] * m
+        shape[leg] = r
+        code = code + ((m + 1) ** np.arange(r, dtype=np.int64)).reshape(shape)
+    return code
+
+
+def _entries(r: int, m: int, beta: np.ndarray) -> np.ndarray:
+    """Row of `beta` at which each entry of a symmetric tensor stands."""
+    codes = beta @ ((m + 1) ** np.arange(r, dtype=np.int64))
+    order = np.argsort(codes)
+    return order[np.searchsorted(codes[order], _places(r, m))]
+
+
+def _turn(
+    tensor: np.ndarray, inside: np.ndarray, p: int, outside: np.ndarray, k: int
+) -> np.ndarray:
+    """Symmetric tensor with p legs contracted inside and k outside; the last one unfolded."""
+    for basis in [inside] * p + [outside] * k:  # takes the first leg, puts the new one last
+        tensor = np.tensordot(tensor, basis, axes=([0], [1]))
+    return tensor.reshape(-1, len(outside)).T

@@ -1,0 +1,234 @@
+r"""Leaps: in which order correlation queries, and online SGD, find the directions of a target.
+
+U is the subspace learned so far, :math:`\{0\}` at first.
+
+.. math:: D_k(z_U) = \mathbb{E}[y\,\mathrm{He}_k(z_\perp)\,|\,z_U], \qquad
+          k_t = \min\{k \ge 1 : \mathbb{E}\|D_k\|^2 > 0\}, \qquad
+          U \leftarrow U + \mathrm{range}\,\mathbb{E}[D_{(1)}D_{(1)}^\top]
+          \qquad [AN-3]
+
+with the mode-1 unfolding :math:`D_{(1)}`. The first :math:`k_t` is the information exponent, the
+largest the leap exponent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from ..base.estimate import Estimate
+from ..targets.language.expression import Expression
+from .exponent import Energy, Exponent
+from .filtration import ExactFiltration, NumericFiltration, snapped
+from .plateau import plateau
+from .subspace import Subspace
+
+MAX_ORDER = 12
+
+
+@dataclass(frozen=True)
+class LeapStep:
+    r"""One step of the filtration [AN-3].
+
+    Parameters
+    ----------
+    order : int
+        The order :math:`k_t`.
+    new, learned : Subspace
+        Directions found in this step; all that are learned after it.
+    strength : Estimate
+        Energy :math:`|P_{U,=k} f|^2` that reveals them.
+    note : str
+        What was done to the directions, if anything.
+    """
+
+    order: int
+    new: Subspace
+    learned: Subspace
+    strength: Estimate
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class LeapRecord:
+    """Steps in which correlation queries learn the directions of a target.
+
+    Parameters
+    ----------
+    steps : tuple of LeapStep
+        The steps, in order.
+    exponent : Exponent
+        Leap exponent: the largest order of a step.
+    unused : Subspace
+        Directions that are never reached.
+    information : Exponent
+        Information exponent: the order of the first step.
+    """
+
+    steps: tuple[LeapStep, ...]
+    exponent: Exponent
+    unused: Subspace
+    information: Exponent
+
+    @property
+    def orders(self) -> tuple[tuple[int, int], ...]:
+        """Order of each step and the number of new directions."""
+        return tuple((step.order, step.new.dim) for step in self.steps)
+
+
+def information_exponent(expression: Expression, max_order: int = MAX_ORDER) -> Exponent:
+    r"""Information exponent :math:`\min\{k \ge 1 : C_k \neq 0\}`, with its margin.
+
+    Examples
+    --------
+    >>> information_exponent(Expression("He2(z1) + sign(z1*z2*z3)")).value
+    2
+    >>> information_exponent(Expression("He3(z)"))
+    3 (|C_1|^2 = 0, |C_2|^2/2! = 0, exactly; |C_3|^2/3! = 6)
+    """
+    return leap_record(expression, max_order).information
+
+
+@lru_cache(maxsize=64)
+def leap_record(expression: Expression, max_order: int = MAX_ORDER) -> LeapRecord:
+    """Filtration of a target by correlation queries [AN-3].
+
+    Parameters
+    ----------
+    expression : Expression
+        Function of at most five variables.
+    max_order : int
+        Largest order that is looked at; also the largest total degree, which is lower for functions
+        of four and five variables. The notes say which degree was used.
+
+    Examples
+    --------
+    >>> record = leap_record(Expression("He2(z1) + sign(z1*z2*z3)"))
+    >>> record.orders, record.exponent.value, record.steps[0].learned
+    (((2, 1), (2, 2)), 2, span(z1))
+    """
+    return _filtration(expression, max_order, max_order)
+
+
+@lru_cache(maxsize=64)
+def giant_step_staircase(expression: Expression) -> tuple[Subspace, ...]:
+    """Subspaces learned by successive giant steps with n of order d: steps of order 1 only.
+
+    Strictly increasing, without the zero subspace; empty if the target has no linear part.
+
+    Examples
+    --------
+    >>> giant_step_staircase(Expression("z1 + z1*z2 + z1*z3"))
+    (span(z1), span(z1, z2 + z3))
+    """
+    return tuple(step.learned for step in _filtration(expression, 1, MAX_ORDER).steps)
+
+
+def _filtration(expression: Expression, max_order: int, degree: int) -> LeapRecord:
+    r = expression.r
+    polynomial = expression.polynomial
+    engine: ExactFiltration | NumericFiltration
+    if polynomial is not None:
+        engine, rows = ExactFiltration(polynomial), np.eye(r)
+        used = Subspace.span(expression.span, r)
+    else:
+        engine = NumericFiltration(expression, degree)
+        rows = engine.rows
+        used = Subspace.span(rows, r)
+    top = min(max_order, engine.degree)
+    learned = Subspace.zero(len(rows))
+    steps: list[LeapStep] = []
+    first = last = Exponent(None, f"> {max_order}")
+    while learned.dim < used.dim:
+        order, seen = _lowest_order(engine, learned, top)
+        last = _verdict(order, seen, top, max_order, engine, learned)
+        first = last if not steps else first
+        if order is None:
+            break
+        vectors, sine = engine.directions(learned, order)
+        new, note = snapped(vectors, sine, learned, expression, rows)
+        learned = learned + new
+        steps.append(
+            LeapStep(
+                order,
+                Subspace.span(new.basis @ rows, r),
+                Subspace.span(learned.basis @ rows, r),
+                seen[-1].estimate,
+                note,
+            )
+        )
+    whole = Subspace.span(learned.basis @ rows, r)
+    is_open = last.value is None and max_order > 1 and not _is_all(expression, engine, whole, last)
+    return LeapRecord(tuple(steps), _leap(steps, last, is_open), whole.complement(), first)
+
+
+def _is_all(
+    expression: Expression,
+    engine: ExactFiltration | NumericFiltration,
+    whole: Subspace,
+    last: Exponent,
+) -> bool:
+    """Whether a function sees nothing of the directions that were not reached.
+
+    The form of ``tanh(z1)*sign(z2)**2`` mentions z2, the function does not depend on it.
+    """
+    if not whole.dim or last.note.startswith("undecided"):
+        return False
+    if isinstance(engine, ExactFiltration):  # what is left is the rounding of typed constants
+        return last.note != f"> {MAX_ORDER}" or engine.degree <= MAX_ORDER
+    rest = plateau(expression, whole, 0)
+    return rest.value + rest.error <= 1e-8 * engine.variance
+
+
+def _lowest_order(
+    engine: ExactFiltration | NumericFiltration, learned: Subspace, top: int
+) -> tuple[int | None, list[Energy]]:
+    """Lowest order that is surely nonzero (None if there is none), and the energies looked at."""
+    seen: list[Energy] = []
+    for k in range(1, top + 1):
+        seen.append(engine.energy(learned, k))
+        verdict = seen[-1].is_nonzero(engine.variance)
+        if verdict is not False:
+            return (k if verdict else None), seen
+    return None, seen
+
+
+def _verdict(
+    order: int | None,
+    seen: list[Energy],
+    top: int,
+    max_order: int,
+    engine: ExactFiltration | NumericFiltration,
+    learned: Subspace,
+) -> Exponent:
+    given = "" if not learned.dim else f" given {learned.dim} learned"
+
+    def name(k: int) -> str:
+        return (f"|C_{k}|^2" + (f"/{k}!" if k > 1 else "")) + given
+
+    if order is None and len(seen) < top or (seen and seen[-1].is_nonzero(engine.variance) is None):
+        return Exponent(None, f"undecided: {name(len(seen))} = {seen[-1]!r}")
+    if order is None:
+        bound = (
+            max_order if engine.degree < max_order and isinstance(engine, ExactFiltration) else top
+        )
+        return Exponent(None, f"> {bound}")
+    zeros = [f"{name(k)} = {energy!r}" for k, energy in enumerate(seen[:-1], start=1)]
+    how = (
+        "exactly"
+        if seen[-1].kind == "exact" and not any(e.value for e in seen[:-1])
+        else ("treated as zero")
+    )
+    text = ", ".join(zeros) + f", {how}; " if zeros else ""
+    return Exponent(order, text + f"{name(order)} = {seen[-1].value:.6g}")
+
+
+def _leap(steps: list[LeapStep], last: Exponent, is_open: bool) -> Exponent:
+    if not steps or is_open:
+        reached = f"; learned before: {steps[-1].learned!r}" if steps else ""
+        return Exponent(None, last.note + reached)
+    value = max(step.order for step in steps)
+    path = " < ".join(["{0}", *(repr(step.learned) for step in steps)])
+    return Exponent(value, f"{path} by orders {', '.join(str(s.order) for s in steps)}")

@@ -1,0 +1,230 @@
+r"""What the output reveals about the hidden directions, given those already known.
+
+For :math:`D_\beta = \mathbb{E}[\mathrm{he}_\beta(z_\perp) \mid y, z_U]` the matrices
+:math:`T_k(U) = \mathbb{E}[D_\beta D_{\beta'}]`, :math:`|\beta| = |\beta'| = k`, decide which
+directions can be learned next, and at which price. Fixing :math:`z_U` leaves a smaller target, so
+one piece of code serves every stage; each smaller target is treated by the most accurate method
+that applies to its kind.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..calculus.branches import branch_grams
+from ..calculus.hermite import factorials, multi_indices
+from ..calculus.noisy_line import noisy_line_grams
+from ..calculus.output_gram import OutputGram, average
+from ..calculus.slicing import sliced_grams
+from ..calculus.sobol import SobolSequence, gaussian_points
+from ..targets.channel import OutputChannel
+from ..targets.language.expression import Expression
+from ..targets.language.transform import given
+from .frame import natural_frame, rewrite
+from .subspace import Subspace
+
+_POINTS = 1 << 19
+_REACH = 5.5
+# Gauss-Kronrod pair of 7 and 15 nodes on [-1, 1], right half: two rules for the price of one.
+_HALF = np.array(
+    [  # node, Kronrod weight, Gauss weight
+        [0.000000000000000000, 0.209482141084727828, 0.417959183673469388],
+        [0.207784955007898468, 0.204432940075298892, 0.0],
+        [0.405845151377397167, 0.190350578064785410, 0.381830050505118945],
+        [0.586087235467691130, 0.169004726639267903, 0.0],
+        [0.741531185599394440, 0.140653259715525919, 0.279705391489276668],
+        [0.864864423359769073, 0.104790010322250184, 0.0],
+        [0.949107912342758525, 0.063092092629978553, 0.129484966168869693],
+        [0.991455371120812639, 0.022935322010529225, 0.0],
+    ]
+)
+_KRONROD = np.concatenate([_HALF[:0:-1] * [-1.0, 1.0, 1.0], _HALF])
+Grams = dict[int, OutputGram]
+
+
+def order_indices(r: int, k: int) -> np.ndarray:
+    """Multi-indices of order k: the rows and columns of T_k."""
+    indices = multi_indices(r, k)
+    return indices[indices.sum(axis=1) == k]
+
+
+def output_grams(
+    expression: Expression,
+    noise: float,
+    orders: Sequence[int],
+    *,
+    points: int = _POINTS,
+) -> Grams:
+    """Matrices T_k of a target, nothing being known yet.
+
+    Parameters
+    ----------
+    expression : Expression
+        The noiseless target.
+    noise : float
+        Variance of the label noise.
+    orders : sequence of int
+        Values of k.
+    points : int
+        Function values for the method of slices.
+    """
+    framed = natural_frame(expression) if expression.variables else None
+    if framed is None or not len(framed.rows):
+        return {k: _zero(expression.r, k) for k in orders}
+    inner = _grams(framed.expression, noise, orders, points)
+    inner = {k: gram.masked(_alive(framed.expression, k)) for k, gram in inner.items()}
+    if np.array_equal(framed.rows, np.eye(expression.r)):
+        return inner
+    return {k: _embedded(gram, framed.rows, k) for k, gram in inner.items()}
+
+
+def _grams(f: Expression, noise: float, orders: Sequence[int], points: int) -> Grams:
+    if not noise and f.is_discrete:
+        atoms = _atom_grams(f, orders)
+        if atoms is not None:
+            return atoms
+    if f.r == 1:
+        slope = f.derivative()
+        if not noise:
+            return branch_grams(
+                lambda z: f(z[..., None]), lambda z: slope(z[..., None]), f.kinks, orders
+            )
+        noisy = noisy_line_grams(lambda z: f(z[..., None]), f.kinks, noise, orders)
+        if noisy is not None:
+            return noisy
+    return sliced_grams(f.form, f.r, orders, noise=noise, points=points)
+
+
+def _zero(r: int, k: int) -> OutputGram:
+    m = len(order_indices(r, k))
+    return OutputGram(np.zeros((m, m)), 0.0)
+
+
+def _atom_grams(f: Expression, orders: Sequence[int]) -> Grams | None:
+    """Finitely many outputs: T_k = sum over atoms of a a^T / p with Hermite coefficients a."""
+    indicators = OutputChannel(f).indicators()
+    if indicators is None:
+        return None
+    expansions = [indicator.hermite(max(orders)) for indicator in indicators]
+    if any(e.kind == "monte_carlo" for e in expansions):
+        return None  # squared noise would pass for a signal
+    result = {}
+    for k in orders:
+        rows = expansions[0].indices.sum(axis=1) == k
+        value: np.ndarray | float = 0.0
+        bias = 0.0
+        for expansion in expansions:
+            a, error = expansion.value[rows], float(expansion.error[rows].max(initial=0.0))
+            p = float(expansion.value[0])
+            if p > 1e-12:
+                value = value + np.outer(a, a) / p
+                bias += (2 * float(np.abs(a).max(initial=0.0)) * error + error**2) / p
+        result[k] = OutputGram(np.asarray(value), bias + 1e-15)
+    return result
+
+
+def _alive(f: Expression, k: int) -> np.ndarray:
+    """Multi-indices of order k that no symmetry of the target forbids.
+
+    If the target does not change when some variables change sign together, the conditional mean of
+    every product with an odd number of them vanishes.
+    """
+    indices = order_indices(f.r, k)
+    alive = np.ones(len(indices), dtype=bool)
+    axes = range(1, f.r + 1)
+    for size in range(1, f.r + 1):
+        for flipped in itertools.combinations(axes, size):
+            if f.parity(*flipped) == "even":
+                alive &= indices[:, [i - 1 for i in flipped]].sum(axis=1) % 2 == 0
+    return alive
+
+
+def _embedded(gram: OutputGram, rows: np.ndarray, k: int) -> OutputGram:
+    """T_k in all variables when the target depends on the coordinates t = B z only."""
+    matrix = embedding(rows, k)
+
+    def lift(x: np.ndarray) -> np.ndarray:
+        return matrix @ x @ matrix.T
+
+    size = np.abs(matrix)
+    bias = size @ np.broadcast_to(gram.bias, gram.value.shape) @ size.T
+    replicates = None if gram.replicates is None else lift(gram.replicates)
+    return OutputGram(lift(gram.value), bias, replicates)
+
+
+def embedding(rows: np.ndarray, k: int) -> np.ndarray:
+    r"""Matrix E with :math:`\mathbb{E}[\mathrm{he}_\beta(z) \mid Bz = t] = \sum_\gamma
+    E_{\beta\gamma}\,\mathrm{he}_\gamma(t)` for orthonormal rows B.
+    """  # noqa: D205
+    inner, outer = order_indices(len(rows), k), order_indices(rows.shape[1], k)
+    matrix = np.zeros((len(outer), len(inner)))
+    for column, gamma in enumerate(inner):
+        # Symmetric tensor with c_gamma = sqrt(gamma!): multiply out prod_j <b_j, x>^gamma_j.
+        polynomial = {(0,) * rows.shape[1]: 1.0}
+        for row, power in zip(rows, gamma, strict=True):
+            for _ in range(power):
+                expanded: dict[tuple[int, ...], float] = {}
+                for beta, c in polynomial.items():
+                    for axis in np.flatnonzero(row):
+                        key = tuple(b + (i == axis) for i, b in enumerate(beta))
+                        expanded[key] = expanded.get(key, 0.0) + c * float(row[axis])
+                polynomial = expanded
+        scale = 1 / math.sqrt(float(factorials(gamma)))
+        for i, beta in enumerate(outer):
+            matrix[i, column] = (
+                polynomial.get(tuple(beta), 0.0) * scale * math.sqrt(factorials(beta))
+            )
+    return matrix
+
+
+def conditional_grams(
+    expression: Expression,
+    noise: float,
+    known: Subspace,
+    orders: Sequence[int],
+    *,
+    points: int = _POINTS,
+) -> Grams:
+    """Matrices T_k(U) on the complement of a known subspace, in its basis."""
+    if known.dim == 0:
+        return output_grams(expression, noise, orders, points=points)
+    rows = np.vstack([known.basis, known.complement().basis])
+    f = rewrite(expression, rows)
+    nodes, weights, check = _known_nodes(known.dim)
+    share = max(points // (2 * len(nodes)), 1 << 14)
+    found = [
+        output_grams(
+            given(f, {i + 1: float(u) for i, u in enumerate(node)}),
+            noise,
+            orders,
+            points=share,
+        )
+        for node in nodes
+    ]
+    result = {}
+    for k in orders:
+        grams = [grams[k] for grams in found]
+        gram = average(grams, weights)
+        other = average(grams, check)
+        bias = np.asarray(gram.bias) + np.abs(gram.value - other.value)
+        result[k] = OutputGram(gram.value, bias, gram.replicates)
+    return result
+
+
+def _known_nodes(dim: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Values of the known variables, their weights, and weights of a coarser rule for the error."""
+    if dim == 1:
+        # Both halves of the line separately: many targets break where a known variable vanishes.
+        half = _REACH * (_KRONROD[:, 0] + 1) / 2
+        nodes = np.concatenate([-half[::-1], half])
+        density = np.exp(-0.5 * nodes**2)
+        fine, coarse = (np.concatenate([w[::-1], w]) * density for w in _KRONROD.T[1:])
+        return nodes[:, None], fine / fine.sum(), coarse / coarse.sum()
+    count = 64
+    points = gaussian_points(SobolSequence(dim, np.random.default_rng(271828)).draw(count))
+    check = np.where(np.arange(count) < count // 2, 2.0 / count, 0.0)
+    return points, np.full(count, 1 / count), check

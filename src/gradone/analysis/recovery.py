@@ -1,0 +1,67 @@
+r"""Whether directions already found are known perfectly at a given amount of data.
+
+State evolution of a block with overlap q I, the other directions being unknown, moves upwards as
+long as
+
+.. math:: \alpha\,\lambda_{\min}\big(\mathbb{E}[m m^\top]\big) > q, \qquad
+          m = \mathbb{E}[t \mid y, \omega], \quad
+          z_U = \sqrt q\,\omega + \sqrt{1-q}\,t. \qquad [LE-2]
+
+If that holds for every q in (0, 1), the block is recovered perfectly and conditioning on it exactly
+is no idealization.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+
+from ..calculus.sobol import SobolSequence, gaussian_points
+from ..targets.language.expression import Expression
+from ..targets.language.functions import substitute
+from ..targets.language.tree import Node, Variable, add, multiply, number
+from .frame import rewrite
+from .output import output_grams
+from .subspace import Subspace
+
+_OVERLAPS = (0.15, 0.4, 0.65, 0.85, 0.95)
+_NODES = 8
+_POINTS = 1 << 14
+
+
+def is_perfectly_recovered(
+    expression: Expression, noise: float, known: Subspace, alpha: float
+) -> bool:
+    """Whether state evolution drives the overlap of the known block to one at this alpha.
+
+    Noisy and discrete outputs never allow it.
+    """
+    if noise > 0 or expression.is_discrete or not math.isfinite(alpha):
+        return False
+    f = rewrite(expression, np.vstack([known.basis, known.complement().basis]))
+    sequence = SobolSequence(known.dim, np.random.default_rng(1618))
+    omegas = gaussian_points(sequence.draw(_NODES))
+    for q in _OVERLAPS:
+        total = np.zeros((known.dim, known.dim))
+        for omega in omegas:
+            gram = output_grams(_partly_known(f, q, omega), 0.0, [1], points=_POINTS)[1]
+            total += gram.value[: known.dim, : known.dim] / _NODES
+        if alpha * float(np.linalg.eigvalsh(total)[0]) <= q:
+            return False
+    return True
+
+
+def _partly_known(f: Expression, q: float, omega: np.ndarray) -> Expression:
+    """The target as a function of what is not yet known of the first variables, and the others."""
+    values: dict[Node, Node] = {
+        Variable(f.letter, i): add(
+            (
+                number(Fraction(math.sqrt(q) * float(w))),
+                multiply((number(Fraction(math.sqrt(1 - q))), Variable(f.letter, i))),
+            )
+        )
+        for i, w in enumerate(omega, start=1)
+    }
+    return Expression.from_tree(substitute(f.tree, values), letter=f.letter, r=f.r)

@@ -1,0 +1,79 @@
+"""``gradone list``: what there is to use, by kind."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ._app import app
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+@app.command("list")
+def list_(
+    context: typer.Context,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
+) -> None:
+    """List functions, targets of the zoo, and commands."""
+    from ..targets.vocabulary import vocabulary
+    from ..targets.zoo import zoo
+
+    functions = vocabulary()
+    commands = _commands(context)
+    if as_json:
+        targets = [
+            {
+                "name": entry.name,
+                "section": entry.section,
+                "formula": entry.formula,
+                "noise": entry.noise,
+                "shows": entry.shows,
+                "cites": entry.cites,
+            }
+            for entry in zoo().entries.values()
+        ]
+        typer.echo(
+            json.dumps({"functions": functions, "targets": targets, "commands": commands}, indent=2)
+        )
+        return
+    from ._terminal import console
+
+    screen = console()
+    _section(screen, "Functions of the language", functions)
+    for section, entries in zoo().sections().items():
+        rows = {entry.name: f"{entry.label}\n{entry.shows}" for entry in entries}
+        _section(screen, f"Targets of the zoo: {section}", rows)
+    _section(screen, "Commands", commands)
+
+
+def _commands(context: typer.Context) -> dict[str, str]:
+    group: Any = context.find_root().command
+    return {
+        name: command.get_short_help_str(limit=90)
+        for name, command in sorted(group.commands.items())
+    }
+
+
+def _section(screen: Console, title: str, rows: dict[str, str]) -> None:
+    """Names in one column, what they are in the next; a second line is dimmed."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from ._terminal import show
+
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True, min_width=22)
+    table.add_column(overflow="fold")
+    for name, text in rows.items():
+        first, _, second = text.partition("\n")
+        about = Text(first)
+        if second:
+            about.append(f"\n{second}", style="dim italic")
+        table.add_row(Text(name, style="bold cyan"), about)
+    show(screen, title.upper(), style="bold")
+    show(screen, table)
+    show(screen, "")

@@ -1,0 +1,106 @@
+"""Pieces of a function: the smooth formulas between its kinks and jumps, and where they rule.
+
+``relu(z)`` has two pieces, ``z`` and ``0``. On each piece a function of the language is analytic,
+so it takes a value with positive probability only if one of its pieces is a constant. This is
+decided from the formulas, not from repeated values: ``tanh(30*z)`` rounds to 1 on almost half of
+the line and has no atom.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from ..base.errors import TargetError
+from .language.evaluate import constant_value, evaluate
+from .language.functions import FUNCTIONS, rebuild
+from .language.polynomials import polynomial_of
+from .language.tree import Call, Node, children, fold, is_constant, nodes
+
+_MAX_PIECES = 4096
+
+
+class Pieces:
+    """Pieces of a function.
+
+    Parameters
+    ----------
+    tree : Node
+        The function.
+    r : int
+        Number of variables.
+
+    Examples
+    --------
+    >>> from gradone.targets.language.parser import parse
+    >>> pieces = Pieces(parse("relu(z) + 1"), 1)
+    >>> pieces.constants(np.array([[-1.0], [2.0]]))
+    array([ 1., nan])
+    """
+
+    def __init__(self, tree: Node, r: int) -> None:
+        self.tree, self.r = tree, r
+        self._known: dict[bytes, float] = {}
+
+    @cached_property
+    def switches(self) -> tuple[Call, ...]:
+        """Parts of the function that choose between formulas."""
+        return tuple(
+            part
+            for part in nodes(self.tree)
+            if isinstance(part, Call) and FUNCTIONS[part.name].branches is not None
+        )
+
+    def constants(self, z: np.ndarray) -> np.ndarray:
+        """Value around each point of `z` (n, r) where the function is constant there, else NaN."""
+        if not self.switches:
+            return np.full(len(z), np.nan)
+        choices = np.stack([self._choice(part, z) for part in self.switches], axis=1)
+        # One word for each pattern: sorting words is far faster than sorting rows.
+        words = np.ascontiguousarray(choices).view(f"S{choices.shape[1]}")[:, 0]
+        _, first, inverse = np.unique(words, return_index=True, return_inverse=True)
+        values = np.array([self._constant(choices[i]) for i in first])
+        return values[inverse]
+
+    def _choice(self, part: Call, z: np.ndarray) -> np.ndarray:
+        """Index of the alternative that the part follows at each point."""
+        value = evaluate(part, z)
+        alternatives = _alternatives(part)
+        with np.errstate(invalid="ignore"):  # infinities far out
+            gaps = np.stack([np.abs(evaluate(other, z) - value) for other in alternatives])
+        return gaps.argmin(axis=0).astype(np.int8)
+
+    def _constant(self, pattern: np.ndarray) -> float:
+        """Value of the piece with this pattern of choices, NaN if it is not a constant."""
+        key = pattern.tobytes()
+        if key not in self._known:
+            if len(self._known) >= _MAX_PIECES:
+                return float("nan")
+            self._known[key] = self._value(dict(zip(self.switches, pattern, strict=True)))
+        return self._known[key]
+
+    def _value(self, choice: dict[Call, np.int8]) -> float:
+        def combine(part: Node, parts: list[Node]) -> Node:
+            if isinstance(part, Call) and part in choice:
+                return _alternatives(Call(part.name, tuple(parts)))[choice[part]]
+            return rebuild(part, parts) if children(part) else part
+
+        try:
+            piece = fold(self.tree, combine)
+            if not is_constant(piece):
+                polynomial = polynomial_of(piece, self.r)
+                if polynomial is None or polynomial.degree > 0:
+                    return float("nan")
+                return float(polynomial.expectation())
+            value = constant_value(piece)
+        except (TargetError, ZeroDivisionError):  # no such piece, or numbers too long to handle
+            return float("nan")
+        return value if np.isfinite(value) else float("nan")
+
+
+def _alternatives(part: Call) -> tuple[Node, ...]:
+    branches = FUNCTIONS[part.name].branches
+    if branches is None:
+        raise AssertionError(part)
+    return branches(*part.arguments)

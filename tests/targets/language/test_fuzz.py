@@ -1,0 +1,188 @@
+"""Ten thousand broken inputs: each is an expression or a GradoneError, quickly, and nothing else."""
+
+import subprocess
+import sys
+import textwrap
+import time
+import tracemalloc
+import warnings
+
+import numpy as np
+import pytest
+
+from gradone.base.errors import GradoneError
+from gradone.targets.language.expression import Expression
+from gradone.targets.language.functions import FUNCTIONS
+
+from .grammar import sample
+
+SECONDS = 0.05
+PER_KIND = 2000
+TOKENS = [
+    *FUNCTIONS, *"+-*/^(),()()", "**", "z", "pi", "0", "1", "2.5", "1e6", "1e-30", ".5", "12", " ",
+    *(f"z{i}" for i in range(12)), "__class__", "lambda", ".", "e", "_", "=", "[", "]", ":", "\n",
+]  # fmt: skip
+
+
+def random_bytes(rng):
+    raw = rng.bytes(int(rng.integers(1, 200)))
+    return raw.decode("latin-1") if rng.random() < 0.5 else raw.decode("utf-8", "surrogateescape")
+
+
+def mutation(rng):
+    """A valid text with a few characters deleted, doubled, replaced or moved."""
+    text = list(sample(rng))
+    for _ in range(int(rng.integers(1, 5))):
+        i, j = (int(k) for k in rng.integers(len(text) + 1, size=2))
+        match int(rng.integers(4)):
+            case 0:
+                del text[min(i, j) : max(i, j) if rng.random() < 0.2 else min(i, j) + 1]
+            case 1:
+                text[i:i] = text[min(i, j) : max(i, j)]
+            case 2:
+                text[i:i] = list(str(rng.choice(TOKENS)))
+            case 3:
+                text[i : i + 1] = chr(int(rng.integers(1, 0x3000)))
+        text = text or ["z"]
+    return "".join(text)
+
+
+def deep(rng):
+    """Functions, brackets and fractions inside each other."""
+    opening = [f"{name}(" for name in FUNCTIONS] + ["(", "-(", "1/(2+", "2*(", "1-(", "sqrt(1+"]
+    depth = int(rng.choice([3, 8, 15, 24, 26, 60, 400]))
+    kinds = rng.choice(opening, size=1 if rng.random() < 0.5 else 4)
+    opened = [str(rng.choice(kinds)) for _ in range(depth)]
+    closed = [
+        f", z{rng.integers(1, 4)})" if o.startswith(("min", "max")) else ")" for o in reversed(opened)
+    ]
+    inside = str(rng.choice(["z1", "z1*z2", "z1**12", "z3/9", "tanh(z1)", ""]))
+    return "".join(opened) + inside + "".join(closed[: depth - int(rng.integers(2))])
+
+
+def tokens(rng):
+    return "".join(str(t) for t in rng.choice(TOKENS, size=int(rng.integers(1, 60))))
+
+
+def wide(rng):
+    """Long sums and products of small parts, up to and beyond every limit."""
+    parts = [
+        "exp(z{i}*z{j}/{n})", "1/(z{i}**2 - z{j} + {n})", "sqrt({n} + sin(z{i}))", "z{i}**{k}",
+        "He{k}(z{j} + {n})", "log(3 + cos({n}*z{i}))", "0.{n:025d}*z{i}", "{n}/7*z{i}", "erf(z{j})",
+        "max(z{i}, z{j}/{n})", "exp(-exp(z{i}))", "tanh({n}*z{i} - z{j})", "exp(z{i}*sin(z{j}))",
+    ]  # fmt: skip
+    chosen = rng.choice(parts, size=int(rng.integers(1, 4)))
+    operators = str(rng.choice(["+", "-", "*", "/", "+-*"]))
+    text = ""
+    for n in range(1, int(rng.choice([2, 5, 20, 60, 150]))):
+        i, j, k = (int(x) for x in rng.integers(1, 10, size=3))
+        text += str(rng.choice(list(operators))) if text else ""
+        text += str(rng.choice(chosen)).format(n=n, i=i, j=j, k=k)
+    return text if rng.random() < 0.97 else text * 1000
+
+
+def seconds_to_read(text):
+    """CPU time of this thread; any exception but ours goes through."""
+    start = time.thread_time()
+    try:
+        Expression(text)
+    except GradoneError:
+        pass
+    return time.thread_time() - start
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _warm():
+    """What is imported and tabulated at the first use is not the cost of reading a text."""
+    for r in range(1, 10):
+        seconds_to_read("+".join(f"erf(z{i})/(2 + z{i} - z{i}**3)" for i in range(1, r + 1)))
+        seconds_to_read("+".join(f"exp(z{i}*z1/9)" for i in range(1, r + 1)))
+
+
+@pytest.mark.parametrize("make", [random_bytes, mutation, deep, tokens, wide])
+def test_fuzzed_text_is_read_or_refused_within_50_ms(make, rng):
+    """Would catch: exponential work, a crash on legal tokens, a warning of NumPy, hoarded memory."""
+    slowest, culprit = 0.0, ""
+    tracemalloc.start()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            for i in range(PER_KIND):
+                text = make(rng)
+                if i % 50:
+                    tracemalloc.stop()  # it slows Python down threefold: only every fiftieth
+                else:
+                    tracemalloc.start()
+                    seconds_to_read(text)
+                    assert tracemalloc.get_traced_memory()[1] < 64e6, text[:300]
+                    continue
+                spent = seconds_to_read(text)
+                if spent > SECONDS / 2:  # a busy machine: what is slow is slow three times
+                    spent = min(spent, seconds_to_read(text), seconds_to_read(text))
+                slowest, culprit = max((slowest, culprit), (spent, text))
+    finally:
+        tracemalloc.stop()
+    assert slowest < SECONDS, f"{slowest * 1e3:.0f} ms for {culprit[:2000]!r}"
+
+
+def test_a_megabyte_is_refused_at_once():
+    """Would catch: work before the length is checked."""
+    for text in ("z1+" * 350_000, "(" * 1_000_000, "9" * 1_000_000, "\x00" * 1_000_000):
+        assert seconds_to_read(text) < 0.01
+
+
+def test_reading_text_runs_no_code():
+    """Would catch: eval, exec, compile, import or open on the way from text to tree."""
+    script = textwrap.dedent(
+        """
+        import sys
+        import numpy as np
+        from gradone.base.errors import GradoneError
+        from gradone.targets.language.expression import Expression
+
+        hostile = {hostile!r}
+        seen = []
+        watching = False
+
+        def watch(event, arguments):
+            if watching and event.split(".")[0] in WATCHED:
+                seen.append((event, repr(arguments)[:200]))
+
+        WATCHED = {{"exec", "compile", "import", "open", "os", "subprocess", "socket", "ctypes",
+                    "pty", "shutil", "builtins", "code", "marshal", "pickle"}}
+        Expression("erf(z1)/(2 + sin(z2))")
+        sys.addaudithook(watch)
+        watching = True
+        for text in hostile:
+            try:
+                Expression(text)
+            except GradoneError:
+                pass
+        watching = False
+        print(len(hostile), seen)
+        """
+    )
+    from .test_parser import HOSTILE
+
+    texts = [text for text in HOSTILE if len(text) < 3000]
+    source = script.format(hostile=texts)
+    done = subprocess.run(
+        [sys.executable, "-"], input=source.encode("utf-8", "surrogatepass").decode("utf-8", "replace"),
+        capture_output=True, text=True, check=False, timeout=120, encoding="utf-8",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.split(maxsplit=1) == [str(len(texts)), "[]\n"]
+
+
+def test_memory_stays_bounded():
+    """Would catch: 9**9**9**9 computed before it is refused, caches that grow with every text."""
+    rng = np.random.default_rng(5)
+    texts = [wide(rng) for _ in range(60)] + ["9**9**9**9", "(((z1**12)**12)**12)", "9" * 10**6]
+    tracemalloc.start()
+    try:
+        for text in texts:
+            seconds_to_read(text)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 64e6
