@@ -14,17 +14,20 @@ import math
 import numpy as np
 
 from ..base.errors import OutOfRegime
-from ..base.estimate import Estimate, Kind
+from ..base.estimate import Estimate, Kind, roughest
 from ..calculus.expansion import hermite_expansion
 from ..calculus.grid import gauss_hermite
 from ..calculus.hermite import hermite_table, multi_indices, normal_density
 from ..calculus.line import gauss_legendre
 from ..targets.language.expression import Expression
 from ..targets.language.functions import substitute
-from ..targets.language.tree import Node, Variable, multiply
+from ..targets.language.polynomials import polynomial_of
+from ..targets.language.tree import Node, Sum, Variable, add, multiply
+from .frame import natural_frame
 
 _LEVELS = (8, 12, 17, 24, 34, 48, 68, 96)
 _POINTS = 1 << 23
+_MOST_PARTS = 6
 _EPS = float(np.finfo(float).eps)
 Rule = tuple[np.ndarray, np.ndarray]
 
@@ -44,8 +47,7 @@ def energies_given(expression: Expression, given: int, degree: int) -> list[Esti
     Notes
     -----
     Product rules, split where f breaks, if its breaks are parallel to the axes. Otherwise, or if
-    those do not converge, the Hermite coefficients of :math:`f(u, s) f(u, s')` at the indices
-    :math:`(0, \beta, \beta)`.
+    those do not converge, two copies of f that share u [AN-7].
     """
     found = _on_grid(expression, given, degree)
     if found is not None and _worst(found) <= 1e-8 * max(e.value for e in found):
@@ -165,23 +167,67 @@ def _grid_energies(
 
 
 def _mirrored(expression: Expression, given: int, degree: int) -> list[Estimate]:
-    r"""Energies as Hermite coefficients of :math:`f(u, s) f(u, s')`."""
-    r, letter = expression.r, expression.letter
+    r"""Energies from two copies of f that share u.
+
+    .. math:: |P_{U,=k} f|^2 = \frac{1}{k!} \sum_{i_1 \dots i_k}
+              C_{2k}[s_{i_1}, \dots, s_{i_k}, s'_{i_1}, \dots, s'_{i_k}], \qquad
+              C_{2k} = \mathbb{E}[f(u, s) f(u, s') \mathrm{He}_{2k}].    \qquad [AN-7]
+
+    f is a sum of parts; the product of two parts depends on few directions, and only those are
+    integrated over.
+    """
+    r = expression.r
+    parts = _parts(expression)
+    total, error = np.zeros(degree + 1), np.zeros(degree + 1)
+    kind: Kind = "exact"
+    for i, first in enumerate(parts):
+        for second in parts[: i + 1]:
+            found = _pair(first, second, given, r, expression.letter, degree)
+            weight = 1.0 if second is first else 2.0  # (f, g) and (g, f) have equal energies
+            total += weight * found[0]
+            error += weight * found[1]
+            kind = roughest(kind, found[2])
+    return _estimates(np.maximum(total, 0.0), error, kind)
+
+
+def _parts(expression: Expression) -> list[Node]:
+    """Terms of a sum; polynomial ones together, and all together if they are many."""
+    tree = expression.tree
+    if not isinstance(tree, Sum):
+        return [tree]
+    is_polynomial = [polynomial_of(term, expression.r) is not None for term in tree.terms]
+    smooth = [term for term, p in zip(tree.terms, is_polynomial, strict=True) if p]
+    others = [term for term, p in zip(tree.terms, is_polynomial, strict=True) if not p]
+    parts = [add(smooth), *others] if smooth else others
+    return parts if len(parts) <= _MOST_PARTS else [tree]
+
+
+def _pair(
+    first: Node, second: Node, given: int, r: int, letter: str, degree: int
+) -> tuple[np.ndarray, np.ndarray, Kind]:
+    """Share of two parts in the energies [AN-7], with errors."""
     q = r - given
     copy: dict[Node, Node] = {
         Variable(letter, i): Variable(letter, i + q) for i in range(given + 1, r + 1)
     }
-    tree = multiply((expression.tree, substitute(expression.tree, copy)))
-    product = Expression.from_tree(tree, letter=letter, r=r + q)
-    expansion = hermite_expansion(product.form, 2 * degree, tolerance=1e-10)
-    rows = {tuple(beta): i for i, beta in enumerate(expansion.indices.tolist())}
-    kind: Kind = expansion.kind
-    total, error = np.zeros(degree + 1), np.zeros(degree + 1)
-    for beta in multi_indices(q, degree).tolist():
-        row = rows[(0,) * given + tuple(beta) * 2]
-        total[sum(beta)] += expansion.value[row]
-        error[sum(beta)] += expansion.error[row]
-    return _estimates(np.maximum(total, 0.0), error, kind)
+    tree = multiply((first, substitute(second, copy)))
+    framed, rows = natural_frame(Expression.from_tree(tree, letter=letter, r=r + q))
+    expansion = hermite_expansion(framed.form, 2 * degree, tolerance=1e-10)
+    # Column j of `rows` holds variable j in the frame; s and s' are paired variable by variable.
+    gram = rows[:, given:r] @ rows[:, r:].T
+    value, error = np.zeros(degree + 1), np.zeros(degree + 1)
+    for k in range(degree + 1):
+        tensor = expansion.tensor(2 * k)
+        value[k] = _paired(tensor.value, gram, k) / math.factorial(k)
+        error[k] = _paired(tensor.error, np.abs(gram), k) / math.factorial(k)
+    return value, error, expansion.kind
+
+
+def _paired(tensor: np.ndarray, gram: np.ndarray, k: int) -> float:
+    """Tensor of order 2k with legs j and j + k contracted with a matrix, for every j."""
+    for legs in range(k, 0, -1):
+        tensor = np.tensordot(tensor, gram, axes=([0, legs], [0, 1]))
+    return float(tensor)
 
 
 def _estimates(values: np.ndarray, errors: np.ndarray, kind: Kind) -> list[Estimate]:

@@ -13,8 +13,10 @@ deep         the directions, then level after level at :math:`d^{k_l e_l + e_{l+
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple, get_args
 
 from ..base.errors import BadData, did_you_mean
 from ..base.estimate import Estimate
@@ -22,6 +24,7 @@ from ..targets.hierarchical import HierarchicalTarget
 from ..targets.language.expression import Expression
 from ..targets.language.tree import power
 from .chain import Chain, chain
+from .compositional import level_exponents
 
 DepthLearner = Literal["lazy", "two_layer", "three_layer", "deep"]
 LEARNERS: tuple[str, ...] = get_args(DepthLearner)
@@ -46,7 +49,8 @@ def required_exponent(
     -------
     float
         Infinite if no power of d is enough, as for a lazy learner of a target that is no
-        polynomial.
+        polynomial. Where :func:`obstacles` names one, this is the exponent without the directions
+        or features that are not found.
 
     Examples
     --------
@@ -65,14 +69,18 @@ def required_exponent(
         )
     e1, top = found.exponents[1], found.exponents[-1]
     q = found.degree if degree is None else degree
-    lazy, two = q, min(q, max(1 + e1, q * e1))
+    against = obstacles(target)
+    directions = math.inf if against.directions else 1 + e1
+    lazy, two = q, min(q, max(directions, q * e1))
     if name in ("lazy", "two_layer"):
         return float(lazy if name == "lazy" else two)
     k = found.feature_degree if degree is None else degree
-    three = min(k + top, max(1 + e1, k * e1 + top))
+    three = min(k + top, max(directions, k * e1 + top))
     if degree is not None:
-        return float(three)
-    deep = max(1 + e1, *_level_costs(found))
+        return math.inf if against.features else float(three)
+    if against.features:
+        return float(two)
+    deep = max(directions, *_level_costs(found))
     return float(min(two, three) if name == "three_layer" else min(two, three, deep))
 
 
@@ -80,6 +88,43 @@ def _level_costs(found: Chain) -> list[float]:
     """Exponent of the samples that the features of each level need [DE-9]."""
     widths = zip(found.inners, found.exponents[1:-1], found.exponents[2:], strict=True)
     return [P.degree * below + above for P, below, above in widths]
+
+
+class Obstacles(NamedTuple):
+    """Why layerwise learning finds no directions, or no features; empty if it does."""
+
+    directions: str = ""
+    features: str = ""
+
+
+@lru_cache(maxsize=64)
+def obstacles(target: HierarchicalTarget) -> Obstacles:
+    """What stands against layerwise learning at the exponents of this module.
+
+    The directions come out of second moments of the input weighted by the label, the features out
+    of its correlation with polynomials: the compositional information exponent must be at most 2,
+    the information exponent of the outer function 1.
+
+    Examples
+    --------
+    >>> from gradone.targets.hierarchical import Sight
+    >>> obstacles(Sight("He2(h)", "He2(z)/sqrt(2)")).directions
+    'CIE(1) = 4 is above 2: no exponent is known at which the first layer finds the directions'
+    """
+    found, e1 = level_exponents(target), chain(target).exponents[1]
+    lowest, outer = found.compositional[0], found.outer
+    directions = features = ""
+    if (lowest.value is None or lowest.value > 2) and e1 < 1:  # with e1 = 1 none are needed
+        directions = (
+            f"CIE(1) = {lowest.value or lowest.note} is above 2: no exponent is known at which "
+            "the first layer finds the directions"
+        )
+    if outer.value != 1:
+        features = (
+            f"IE(g) = {outer.value or outer.note} is not 1: the label does not correlate with "
+            "the features"
+        )
+    return Obstacles(directions, features)
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ from ..base.estimate import Estimate, roughest
 from ..targets.hierarchical import HierarchicalTarget
 from .chain import Chain, chain
 from .compositional import energies
-from .depth_exponents import DepthLearner, checked_learner
+from .depth_exponents import DepthLearner, checked_learner, obstacles
 from .weights import Number
 
 _EDGE = 1e-9  # 0.3 / 0.1 must count as 3
@@ -65,7 +65,9 @@ def plateau(
     Notes
     -----
     The features h are taken as Gaussian; see :func:`.non_gaussianity` for the sizes at which
-    they are not. The error never increases with kappa.
+    they are not. The error never increases with kappa. Directions that the first layer does not
+    find (compositional information exponent above 2) count as unknown at every kappa, and so do
+    features whose outer function has an information exponent other than 1; ``note`` says so.
 
     References
     ----------
@@ -84,22 +86,31 @@ def plateau(
 
 
 def _plateau(target: HierarchicalTarget, found: Chain, kappa: float, learner: str) -> Estimate:
-    e1 = found.exponents[1]
-    has_directions = kappa > 1 + e1 + _EDGE
+    e1, against = found.exponents[1], obstacles(target)
+    has_directions = kappa > 1 + e1 + _EDGE and not against.directions
     if learner == "lazy":
         return _polynomial_residual(target, found, _floor(kappa))  # [DE-4]
-    if learner == "two_layer":
-        return _polynomial_residual(target, found, _floor(kappa / (e1 if has_directions else 1)))
+    notes = [against.directions] * bool(against.directions)
+    if learner == "two_layer":  # [DE-5]
+        degree = _floor(kappa / (e1 if has_directions else 1))
+        return _noted(_polynomial_residual(target, found, degree), notes)
+    shallower = _plateau(
+        target, found, kappa, "two_layer" if learner == "three_layer" else "three_layer"
+    )
+    if against.features:
+        return _noted(shallower, [*notes, against.features])
     if learner == "three_layer":
         rho = _share(found, kappa, e1 if has_directions else 1.0)  # [DE-6]
-        shallower = _plateau(target, found, kappa, "two_layer")
     else:
         rho = _deep_share(found, kappa, has_directions)  # [DE-7]
-        shallower = _plateau(target, found, kappa, "three_layer")
-    result = min(_stability_residual(found, *rho), shallower, key=lambda e: e.value)
-    notes = [_BRANCHES] * (found.branches != 1)
+    notes += [_BRANCHES] * (found.branches != 1)
     notes += [_CONJECTURE] * (learner == "deep" and len(found.inners) > 1 or not found.branches)
-    return replace(result, note="; ".join(notes))
+    result = min(_stability_residual(found, *rho), shallower, key=lambda e: e.value)
+    return _noted(result, notes)
+
+
+def _noted(error: Estimate, notes: list[str]) -> Estimate:
+    return replace(error, note="; ".join(notes)) if notes else error
 
 
 def _polynomial_residual(target: HierarchicalTarget, found: Chain, degree: int) -> Estimate:

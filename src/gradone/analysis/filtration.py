@@ -91,8 +91,12 @@ def snapped(
             near.append(w)
         if len(near) == found.dim:
             exact = Subspace.span(np.array(near))
-            return exact, f"moved to the typed linear forms, within the error {sine:.0e}"
-    return found, f"directions known up to an angle of {sine:.0e}"
+            return exact, _worth_saying("moved to the typed linear forms, by less than", sine)
+    return found, _worth_saying("directions known up to an angle of", sine)
+
+
+def _worth_saying(text: str, sine: float) -> str:
+    return f"{text} {sine:.0e}" if sine > 1e-6 else ""
 
 
 def _floats(vectors: list[tuple[Fraction, ...]]) -> np.ndarray:

@@ -8,6 +8,7 @@
 :func:`plateau_steps`      the whole staircase of the excess error
 :func:`required_exponent`  power of d that each of them needs
 :func:`learning_stages`    the same, layer by layer
+:func:`obstacles`          why directions or features are not found at these powers
 :func:`non_gaussianity`    how far a given dimension is from the large-d formulas
 =========================  ===================================================================
 """
@@ -24,6 +25,7 @@ from .depth_exponents import DepthLearner as DepthLearner
 from .depth_exponents import LearningStage as LearningStage
 from .depth_exponents import learning_stages as learning_stages
 from .depth_exponents import non_gaussianity as non_gaussianity
+from .depth_exponents import obstacles as obstacles
 from .depth_exponents import required_exponent as required_exponent
 from .depth_plateaus import PlateauStep as PlateauStep
 from .depth_plateaus import plateau as plateau

@@ -14,7 +14,8 @@ add the range of :math:`N_k` to U, and repeat. Order 1 is *trivial* (any :math:`
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -87,7 +88,7 @@ class Learnability:
     stages: tuple[Stage, ...]
     unused: Subspace
     undecided: str = ""
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -121,6 +122,7 @@ class Learnability:
         return Subspace.span(rest[np.linalg.norm(rest, axis=1) > 1e-6], used.r)
 
 
+@lru_cache(maxsize=64)
 def learnability(expression: Expression, noise: float = 0.0) -> Learnability:
     r"""Stages in which the directions of a target can be learned by efficient algorithms [LE-1].
 

@@ -1,4 +1,4 @@
-r"""Mean of a function at two correlated Gaussian points, for sums of products of one-variable parts.
+r"""Mean of a function at two correlated points, for sums of products of one-variable parts.
 
 .. math::
     \mathbb{E}[g(u) g(v)], \qquad \mathbb{E}[u_i v_j] = \rho\,\delta_{ij}, \qquad
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,7 +23,16 @@ from ..calculus.polynomial import Polynomial
 _CUT = 64
 _MOST_TERMS = 16
 
-_Series = tuple[np.ndarray, np.ndarray, float]  # coefficients, errors, energy left out
+
+class _Series(NamedTuple):
+    """Function of one variable: Hermite coefficients, errors, the energy left out."""
+
+    form: SeparableSum
+    value: np.ndarray
+    error: np.ndarray
+    left: float
+
+
 _Product = tuple[float, dict[int, _Series]]
 
 
@@ -41,9 +51,9 @@ def pair_mean(form: SeparableSum, rho: float) -> Estimate | None:
     if len(form.terms) + len(form.polynomial.coefficients) > _MOST_TERMS:
         return None
     products: list[_Product] = []
-    for powers, c in form.polynomial.coefficients.items():
+    for powers, coefficient in form.polynomial.coefficients.items():
         factors = {i: _series(_monomial(k)) for i, k in enumerate(powers) if k}
-        products.append((float(c), factors))
+        products.append((float(coefficient), factors))
     for term in form.terms:
         if len(form.terms) == 1 and not products and len(term.blocks) == 1:
             axes = {0}  # one block may be a function of any linear form
@@ -56,34 +66,43 @@ def pair_mean(form: SeparableSum, rho: float) -> Estimate | None:
         products.append((float(term.coefficient), factors))
     value, error = 0.0, 0.0
     for c, f in products:
-        for b, g in products:
+        for weight, g in products:
             v, e = _pair(f, g, rho)
-            value, error = value + c * b * v, error + abs(c * b) * e
+            value, error = value + c * weight * v, error + abs(c * weight) * e
     return Estimate(value, error, "quadrature")
 
 
 def _pair(f: dict[int, _Series], g: dict[int, _Series], rho: float) -> tuple[float, float]:
     """Mean of the product of two products, and its error."""
-    one: _Series = (np.eye(_CUT + 1)[0], np.zeros(_CUT + 1), 0.0)
-    powers = rho ** np.arange(_CUT + 1)
     value, largest = 1.0, 1.0
     for axis in f.keys() | g.keys():
-        (a, da, left_a), (b, db, left_b) = f.get(axis, one), g.get(axis, one)
-        v = float((a * b * powers).sum())
-        e = float(((np.abs(a) * db + np.abs(b) * da + da * db) * powers).sum())
-        e += math.sqrt(left_a * left_b) * rho ** (_CUT + 1) + 1e-15 * abs(v)
+        v, e = _pair_of_one(f.get(axis, _ONE), g.get(axis, _ONE), rho)
         value, largest = value * v, largest * (abs(v) + e)
     return value, largest - abs(value)
+
+
+def _pair_of_one(f: _Series, g: _Series, rho: float) -> tuple[float, float]:
+    powers = rho ** np.arange(_CUT + 1)
+    value = float((f.value * g.value * powers).sum())
+    size = np.abs(f.value) * g.error + np.abs(g.value) * f.error + f.error * g.error
+    error = float((size * powers).sum()) + 1e-15 * abs(value)
+    left = math.sqrt(f.left * g.left) * rho ** (_CUT + 1)
+    # Only where the mean is not small: the integral is accurate relative to its size.
+    if left > 1e-11 and abs(value) > 1e-3 * math.sqrt(f.left * g.left):
+        both = bivariate_expectation(f.form, g.form, np.array([[1.0, rho], [rho, 1.0]]))
+        if both.error < left:
+            return both.value, both.error
+    return value, error + left
 
 
 def _series(f: SeparableSum) -> _Series:
     """Hermite coefficients of a function of one variable, and the energy beyond them."""
     found = hermite_expansion(f, _CUT)
     if found.exact is not None:
-        return found.value, found.error, 0.0
+        return _Series(f, found.value, found.error, 0.0)
     second = bivariate_expectation(f, f, np.ones((2, 2)))
     left = second.value + second.error - float((found.value**2).sum())
-    return found.value, found.error, max(left, 0.0)
+    return _Series(f, found.value, found.error, max(left, 0.0))
 
 
 def _monomial(k: int) -> SeparableSum:
@@ -94,3 +113,6 @@ def _one_variable(term: Term) -> SeparableSum:
     (block,) = term.blocks
     moved = type(block)((0,), block.integrand)
     return SeparableSum(1, Polynomial.constant(0, 1), (Term(term.coefficient, (moved,)),))
+
+
+_ONE = _series(_monomial(0))

@@ -61,7 +61,8 @@ def conditional_energies(expression: Expression, subspace: Subspace, degree: int
         exact = exact_conditional_energies(polynomial, rational_rows(subspace))
         exact += [Fraction(0)] * (degree + 1 - len(exact))
         return [_exact(x) for x in exact[: degree + 1]]
-    return list(_numeric(expression, _Key(subspace), degree))
+    # Low degrees are asked for together in a plan: the least that is computed is degree 2.
+    return list(_numeric(expression, _Key(subspace), max(degree, 2))[: degree + 1])
 
 
 def plateau(expression: Expression, subspace: Subspace, kappa: float) -> Estimate:
@@ -86,7 +87,7 @@ def plateau(expression: Expression, subspace: Subspace, kappa: float) -> Estimat
     if subspace.dim == expression.r:
         return Estimate(0.0)
     learned = conditional_energies(expression, subspace, degree)
-    second = expression.second_moment()
+    second = _second_moment(natural_frame(expression).expression)
     value = second.value - math.fsum(e.value for e in learned)
     error = second.error + math.fsum(e.error for e in learned)
     error += 8 * np.finfo(float).eps * second.value  # rounding of the difference
@@ -111,25 +112,28 @@ class _Key:
 def _numeric(expression: Expression, key: _Key, degree: int) -> tuple[Estimate, ...]:
     framed, rows = natural_frame(expression)
     known = _projection(key.subspace, rows)
+    if known is None:  # oblique to the span of f: keep every variable
+        framed, known = expression, key.subspace
     if known.dim == 0:
         return tuple(framed.hermite(degree).energies)
     if known.dim == framed.r:
-        return (framed.second_moment(), *(Estimate(0.0),) * degree)
+        return (_second_moment(framed), *(Estimate(0.0),) * degree)
     frame = np.vstack([known.basis, _complement(known)])
     return tuple(energies_given(rewrite(framed, frame), known.dim, degree))
 
 
-def _projection(subspace: Subspace, rows: np.ndarray) -> Subspace:
-    """What a subspace says about the coordinates of a frame, if it says it without noise."""
+@lru_cache(maxsize=64)
+def _second_moment(expression: Expression) -> Estimate:
+    return expression.second_moment()
+
+
+def _projection(subspace: Subspace, rows: np.ndarray) -> Subspace | None:
+    """Subspace in the coordinates of a frame; None if it mixes the frame with what is outside."""
     inside = subspace.basis @ rows.T
-    outside = np.linalg.norm(subspace.basis - inside @ rows, axis=1)
-    if outside.max(initial=0.0) < 1e-9 or len(rows) == subspace.r:
-        return Subspace.span(inside, len(rows))
-    # Oblique to the span of f: only the intersection is known exactly; the rest would be noisy.
-    kept = [v for v in np.linalg.svd(inside)[2] if subspace.contains(v @ rows, 1e-9)]
-    if len(kept) < np.linalg.matrix_rank(inside, tol=1e-9):
-        raise BadData(f"{subspace!r} is oblique to the directions that the function depends on")
-    return Subspace.span(kept, len(rows)) if kept else Subspace.zero(len(rows))
+    overlaps = np.linalg.svd(inside, compute_uv=False)
+    if ((overlaps > 1e-9) & (overlaps < 1 - 1e-9)).any():
+        return None
+    return Subspace.span(inside[np.linalg.norm(inside, axis=1) > 1e-9], len(rows))
 
 
 def _complement(known: Subspace) -> np.ndarray:

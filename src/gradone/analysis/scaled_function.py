@@ -24,23 +24,11 @@ from ..calculus.bivariate import bivariate_expectation
 from ..calculus.expansion import HermiteExpansion
 from ..calculus.polynomial import Polynomial
 from ..targets.language.expression import Expression
-from ..targets.language.functions import FUNCTIONS, substitute
-from ..targets.language.tree import (
-    Call,
-    Node,
-    Power,
-    Product,
-    Quotient,
-    Sum,
-    Variable,
-    add,
-    fold,
-    multiply,
-    number,
-    power,
-)
+from ..targets.language.functions import substitute
+from ..targets.language.tree import Node, Variable, add, multiply, number, power
 from ..targets.target import variance
 from .noise_stability import pair_mean
+from .polynomial_degree import polynomial_degree
 from .weights import Number, Weights
 
 _EPS = float(np.finfo(float).eps)
@@ -207,37 +195,6 @@ class ScaledFunction:
         value = math.fsum(float(e) * rho**m for m, e in enumerate(energies.value) if m)
         upper = math.fsum(float(e) * rho**m for m, e in enumerate(energies.upper) if m)
         return Estimate(value + left / 2, upper - value + left / 2 + self.null.error, energies.kind)
-
-
-def polynomial_degree(expression: Expression) -> float:
-    """Degree of a polynomial, also with irrational coefficients; infinite for other functions.
-
-    Examples
-    --------
-    >>> polynomial_degree(Expression("He2(z)/sqrt(2) + pi*z")), polynomial_degree(Expression("abs(z)"))
-    (2, inf)
-    """
-    if expression.polynomial is not None:
-        return expression.polynomial.degree
-
-    def combine(node: Node, parts: list[float]) -> float:
-        match node:
-            case Variable():
-                return 1
-            case Sum():
-                return max(parts)
-            case Product():
-                return sum(parts)
-            case Power(exponent=k):
-                return k * parts[0]
-            case Quotient() if not parts[1]:
-                return parts[0]
-            case Call(name=name) if FUNCTIONS[name].degree:
-                return FUNCTIONS[name].degree * parts[0]
-            case _:
-                return math.inf if any(parts) else 0
-
-    return fold(expression.tree, combine)
 
 
 def _scaled(polynomial: Polynomial, square: Fraction | Estimate) -> dict[int, Fraction] | None:

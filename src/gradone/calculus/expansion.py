@@ -153,7 +153,7 @@ def hermite_expansion(
     degree: int,
     *,
     square: SeparableSum | None = None,
-    tolerance: float = 1e-12,
+    tolerance: float = 1e-10,
     points: int | None = None,
 ) -> HermiteExpansion:
     r"""Hermite coefficients of `f` up to a total degree [GC-1].
@@ -215,7 +215,7 @@ def hermite_expansion(
 
 
 def expectation(
-    f: SeparableSum, *, tolerance: float = 1e-12, points: int | None = None
+    f: SeparableSum, *, tolerance: float = 1e-10, points: int | None = None
 ) -> Estimate:
     r"""Gaussian mean :math:`\mathbb{E}[f(z)]`, :math:`z \sim \mathcal{N}(0, I_r)`.
 
@@ -270,7 +270,7 @@ def _at(
 
 
 def block_coefficients(
-    f: Integrand, degree: int, tolerance: float = 1e-12, points: int | None = None
+    f: Integrand, degree: int, tolerance: float = 1e-10, points: int | None = None
 ) -> BlockCoefficients:
     """Coefficients of a block by the rule that fits it."""
     if f.r == 1:

@@ -22,28 +22,43 @@ def normal_density(z: np.ndarray) -> np.ndarray:
 def orthonormal_hermite(z: np.ndarray, degree: int) -> Iterator[np.ndarray]:
     r"""Values of :math:`\mathrm{he}_k = \mathrm{He}_k/\sqrt{k!}` for k = 0, ..., degree, in turn.
 
+    Each array is overwritten three steps later; use :func:`hermite_table` to keep them.
+
     Examples
     --------
     >>> [float(h) for h in orthonormal_hermite(np.array(2.0), 2)][:2]
     [1.0, 2.0]
     """
-    previous, current = np.zeros_like(z), np.ones_like(z)
+    buffers = [np.zeros_like(z), np.ones_like(z), np.empty_like(z)]
     for k in range(degree + 1):
+        previous, current, new = (buffers[(k + i) % 3] for i in range(3))
         yield current
-        previous, current = (
-            current,
-            (z * current - math.sqrt(k) * previous) / math.sqrt(k + 1),
-        )
+        _step(z, k, previous, current, new)
+
+
+def _step(
+    z: np.ndarray, k: int, previous: np.ndarray, current: np.ndarray, new: np.ndarray
+) -> None:
+    """Three-term recurrence ``sqrt(k+1) he_(k+1) = z he_k - sqrt(k) he_(k-1)``."""
+    np.multiply(z, current, out=new)
+    new /= math.sqrt(k + 1)
+    if k:
+        new -= math.sqrt(k / (k + 1)) * previous
 
 
 def hermite_table(z: np.ndarray, degree: int) -> np.ndarray:
-    """Orthonormal Hermite values as an array (degree + 1, *z.shape)."""
-    return np.stack(list(orthonormal_hermite(np.asarray(z, dtype=np.float64), degree)))
+    """Orthonormal Hermite values as an array of shape ``(degree + 1, *z.shape)``."""
+    z = np.asarray(z, dtype=np.float64)
+    table = np.empty((degree + 1, *z.shape))
+    table[0] = 1.0
+    for k in range(degree):
+        _step(z, k, *(table[j, ...] for j in (max(k - 1, 0), k, k + 1)))  # views, also of scalars
+    return table
 
 
 @lru_cache(maxsize=64)
 def multi_indices(r: int, degree: int) -> np.ndarray:
-    """Every multi-index beta with |beta| <= degree as an array (m, r), sorted by |beta|.
+    """Every multi-index of total degree at most `degree` as an array (m, r), sorted by degree.
 
     Examples
     --------
@@ -78,7 +93,7 @@ def piecewise_polynomial_coefficients(
     .. math::
         c_k = \mathbb{E}[p^{(k)}(z)] + \sum_{b}\sum_{j<k}
               \Delta p^{(j)}(b)\,\mathrm{He}_{k-1-j}(b)\,\varphi(b),
-        \qquad \Delta p(b) = p(b^+) - p(b^-),
+        \qquad \Delta p(b) = p(b^+) - p(b^-), \qquad [GC-3]
 
     which has no cancellation between large numbers: the error is rounding.
 

@@ -211,4 +211,4 @@ def _extrapolated(levels: list[tuple[np.ndarray, np.ndarray]]) -> OutputGram:
     (fine, fine_rest), (middle, middle_rest), (coarse, coarse_rest) = levels
     value = (8 * fine - 6 * middle + coarse) / 3
     rest = (8 * fine_rest - 6 * middle_rest + coarse_rest) / 3
-    return OutputGram(value, np.abs(value - (2 * fine - middle)) / 2, rest)
+    return OutputGram(value, np.abs(value - (2 * fine - middle)), rest)

@@ -7,6 +7,7 @@ balance of the net is kept.
 
 from __future__ import annotations
 
+import itertools
 import math
 from functools import lru_cache
 
@@ -19,6 +20,7 @@ from .integrand import Integrand
 REPLICATES = 16
 _BITS = 30
 _START = 10  # 2^10 points in each replicate at first
+_CHUNK = 2048  # points whose products of Hermite values fit the cache
 # Points are drawn from a wider Gaussian and reweighted: growing functions and high degrees have
 # their weight in the tails, where the standard law puts no points.
 _SCALE = 1.3
@@ -142,12 +144,21 @@ def sobol_coefficients(
 
 def _sums(f: Integrand, u: np.ndarray, degree: int, scale: float) -> tuple[np.ndarray, float]:
     """Sums over points of f he_beta times the importance weight, and of |f|."""
-    z = scale * gaussian_points(u)
-    weight = scale**f.r * np.exp(-0.5 * (1 - scale**-2) * np.einsum("nr,nr->n", z, z))
-    values = f(list(z.T)) * weight
-    tables = [hermite_table(column, degree) for column in z.T]
-    result = values[None, :]
-    for table in tables[:-1]:
-        result = (result[:, None, :] * table).reshape(-1, len(values))
-    total = result @ tables[-1].T
-    return total.reshape((degree + 1,) * f.r), float(np.abs(values).sum())
+    z = scale * gaussian_points(np.ascontiguousarray(u.T))
+    weight = scale**f.r * np.exp(-0.5 * (1 - scale**-2) * (z * z).sum(axis=0))
+    values = f(list(z)) * weight
+    total = np.zeros((degree + 1,) * f.r)
+    heads = [b for b in itertools.product(range(degree + 1), repeat=f.r - 1) if sum(b) <= degree]
+    for start in range(0, len(values), _CHUNK):
+        part = slice(start, start + _CHUNK)
+        tables = [hermite_table(column[part], degree) for column in z]
+        # Only total degrees up to `degree` are wanted: about 1/r! of the cube.
+        products = np.empty((len(heads), len(values[part])))
+        for row, head in zip(products, heads, strict=True):
+            np.multiply(values[part], tables[0][head[0]] if head else 1.0, out=row)
+            for table, k in zip(tables[1:], head[1:], strict=False):
+                row *= table[k]
+        sums = products @ tables[-1].T
+        for row, head in zip(sums, heads, strict=True):
+            total[head] += row
+    return total, float(np.abs(values).sum())

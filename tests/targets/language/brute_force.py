@@ -28,8 +28,9 @@ def _legendre(n: int, low: float, high: float) -> tuple[np.ndarray, np.ndarray]:
     return low + (high - low) * (x + 1) / 2, (high - low) * w / 2
 
 
-# The second rule is lopsided: two symmetric rules agree, wrongly, on a jump in the middle.
-_LOPSIDED = [_legendre(6, 0.0, 0.43), _legendre(6, 0.43, 1.0)]
+# The second rule is lopsided: two symmetric rules agree, wrongly, on a jump in the middle. And it
+# is much coarser: two rules of the same quality may be wrong by more than they differ.
+_LOPSIDED = [_legendre(4, 0.0, 0.43), _legendre(5, 0.43, 1.0)]
 _RULES = [
     _legendre(14, 0.0, 1.0),
     (np.concatenate([x for x, _ in _LOPSIDED]), np.concatenate([w for _, w in _LOPSIDED])),
@@ -60,28 +61,30 @@ class BruteForce:
 
     def __init__(self, f: Function, switches: Switches, r: int, scale: float, budget: float):
         self.f, self.switches, self.r, self.scale, self.left = f, switches, r, scale, budget
-        self.reach = self._reach()
+        self.reach = 0.0
 
     def moments(self, tolerance: float) -> Moments:
         """Moments to an absolute error of about ``tolerance * scale`` (scale^2 for f^2)."""
+        self.reach = self._reach(max(1e-3 * tolerance, 1e-17))
         total, error = self._integrate([], np.ones(1), tolerance)
         unit = np.array([self.scale] * (total.shape[1] - 1) + [self.scale**2])
         return Moments(indices(self.r), total[0] * unit, error[0] * unit)
 
-    def _reach(self) -> float:
-        """Radius beyond which f^2 times the density has no weight."""
+    def _reach(self, negligible: float) -> float:
+        """Radius of the ball outside which f^2 times the density is negligible."""
         rng = np.random.default_rng(3)
         along = np.vstack([np.eye(self.r), -np.eye(self.r), rng.standard_normal((200, self.r))])
         along /= np.linalg.norm(along, axis=1, keepdims=True)
-        radii = np.arange(9.0, 26.0, 0.5)
+        radii = np.arange(6.0, 26.0, 0.5)
         points = along[:, None, :] * radii[:, None]
         values = self.f([np.ascontiguousarray(points[..., i]) for i in range(self.r)]) / self.scale
         values = np.nan_to_num(
             np.broadcast_to(values, points.shape[:2]), nan=0.0, posinf=0.0, neginf=0.0
         )
-        weight = (values**2 + 1) * np.exp(-0.5 * radii**2) * radii ** (self.r + 2 * DEGREE)
-        heavy = np.flatnonzero(weight.max(axis=0) > 1e-17)
-        return float(radii[min(heavy[-1] + 1, len(radii) - 1)]) if len(heavy) else 9.0
+        size = values**2 + (np.abs(values) + 1) * radii**DEGREE / 5
+        weight = size * np.exp(-0.5 * radii**2) * radii ** (self.r - 1)
+        heavy = np.flatnonzero(weight.max(axis=0) > negligible)
+        return float(radii[min(heavy[-1] + 1, len(radii) - 1)]) if len(heavy) else 6.0
 
     def _values(self, columns: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         self.left -= len(columns[0])
@@ -163,7 +166,7 @@ class BruteForce:
         """Panels of each point: regular ones, cut where a switch changes its sign."""
         depth = len(columns)
         regular = np.arange(-self.reach - 0.217 * depth, self.reach + _WIDTH, _WIDTH)
-        # The variables inside are frozen at two places: a sign that changes at both, changes at all.
+        # The inner variables are frozen at two places: a sign that changes at both, does so at all.
         frozen = [[0.6180], [-1.3247]] if depth < self.r - 1 else [[]]
         crossings = [
             self._crossings(columns, points, place * (self.r - 1 - depth)) for place in frozen
@@ -183,7 +186,12 @@ class BruteForce:
         order = np.lexsort((edge, item))
         item, edge = item[order], edge[order]
         inside = (item[1:] == item[:-1]) & (edge[1:] > edge[:-1])
-        return item[1:][inside], edge[:-1][inside], edge[1:][inside]
+        item, low, high = item[1:][inside], edge[:-1][inside], edge[1:][inside]
+        # Panels outside the ball have no weight.
+        outer = sum((c**2 for c in columns), np.zeros(points))[item]
+        nearest = np.where((low < 0) & (high > 0), 0.0, np.minimum(np.abs(low), np.abs(high)))
+        inside = outer + nearest**2 < self.reach**2
+        return item[inside], low[inside], high[inside]
 
     def _crossings(
         self, columns: list[np.ndarray], points: int, frozen: list[float]
@@ -198,18 +206,49 @@ class BruteForce:
         items = np.repeat(np.arange(points), _SCAN)
         found_items, found_edges = [np.zeros(0, dtype=np.int64)], [np.zeros(0)]
         for k, values in enumerate(switches(items, np.tile(scan, points))):
-            signs = np.sign(values.reshape(points, _SCAN))
+            values = values.reshape(points, _SCAN)
+            signs = np.sign(values)
+
+            def at(item: np.ndarray, z: np.ndarray, k: int = k) -> np.ndarray:
+                return switches(item, z)[k]
+
             item, cell = np.nonzero(signs[:, :-1] * signs[:, 1:] < 0)
-            low, high, sign = scan[cell], scan[cell + 1], signs[item, cell]
+            brackets = [(item, scan[cell], scan[cell + 1])]
+            brackets += _hidden_brackets(at, scan, values)
+            item, low, high = (np.concatenate(x) for x in zip(*brackets, strict=True))
+            sign = np.sign(at(item, low)) if len(item) else np.zeros(0)
             for _ in range(54 if len(item) else 0):
                 middle = (low + high) / 2
-                left = np.sign(switches(item, middle)[k]) == sign
+                left = np.sign(at(item, middle)) == sign
                 low, high = np.where(left, middle, low), np.where(left, high, middle)
             zero_item, zero_cell = np.nonzero(signs == 0)
             found_items += [item, zero_item] if len(zero_item) < points * 4 else [item]
             found_edges += [(low + high) / 2]
             found_edges += [scan[zero_cell]] if len(zero_item) < points * 4 else []
         return np.concatenate(found_items), np.concatenate(found_edges)
+
+
+def _hidden_brackets(
+    switch: Callable[[np.ndarray, np.ndarray], np.ndarray], scan: np.ndarray, values: np.ndarray
+) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Pairs of zeros between two points of the scan: dips of the size that go through zero."""
+    size, signs = np.abs(values), np.sign(values)
+    dip = (size[:, 1:-1] <= size[:, :-2]) & (size[:, 1:-1] <= size[:, 2:])
+    dip &= (signs[:, :-2] == signs[:, 1:-1]) & (signs[:, 2:] == signs[:, 1:-1])
+    item, cell = np.nonzero(dip & (size[:, 1:-1] < 0.999 * size[:, :-2]))
+    if not len(item):
+        return []
+    sign = signs[item, cell + 1]
+    a, b = scan[cell], scan[cell + 2]
+    left, right = a, b
+    for _ in range(36):  # golden section for the smallest sign * value
+        c, d = b - 0.618034 * (b - a), a + 0.618034 * (b - a)
+        smaller = sign * switch(item, c) < sign * switch(item, d)
+        a, b = np.where(smaller, a, c), np.where(smaller, d, b)
+    bottom = (a + b) / 2
+    through = sign * switch(item, bottom) < 0
+    item, left, bottom, right = item[through], left[through], bottom[through], right[through]
+    return [(item, left, bottom), (item, bottom, right)]
 
 
 def orthonormal(z: np.ndarray) -> list[np.ndarray]:

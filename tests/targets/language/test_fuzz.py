@@ -1,5 +1,6 @@
-"""Ten thousand broken inputs: each is an expression or a GradoneError, quickly, and nothing else."""
+"""Ten thousand broken inputs: each is an expression or a GradoneError, and quickly."""
 
+import json
 import subprocess
 import sys
 import textwrap
@@ -15,9 +16,9 @@ from gradone.targets.language.expression import Expression
 from gradone.targets.language.functions import FUNCTIONS
 
 from .grammar import sample
+from .test_parser import HOSTILE
 
 SECONDS = 0.05
-PER_KIND = 2000
 TOKENS = [
     *FUNCTIONS, *"+-*/^(),()()", "**", "z", "pi", "0", "1", "2.5", "1e6", "1e-30", ".5", "12", " ",
     *(f"z{i}" for i in range(12)), "__class__", "lambda", ".", "e", "_", "=", "[", "]", ":", "\n",
@@ -54,7 +55,8 @@ def deep(rng):
     kinds = rng.choice(opening, size=1 if rng.random() < 0.5 else 4)
     opened = [str(rng.choice(kinds)) for _ in range(depth)]
     closed = [
-        f", z{rng.integers(1, 4)})" if o.startswith(("min", "max")) else ")" for o in reversed(opened)
+        f", z{rng.integers(1, 4)})" if name[:3] in ("min", "max") else ")"
+        for name in reversed(opened)
     ]
     inside = str(rng.choice(["z1", "z1*z2", "z1**12", "z3/9", "tanh(z1)", ""]))
     return "".join(opened) + inside + "".join(closed[: depth - int(rng.integers(2))])
@@ -99,29 +101,21 @@ def _warm():
         seconds_to_read("+".join(f"exp(z{i}*z1/9)" for i in range(1, r + 1)))
 
 
-@pytest.mark.parametrize("make", [random_bytes, mutation, deep, tokens, wide])
-def test_fuzzed_text_is_read_or_refused_within_50_ms(make, rng):
-    """Would catch: exponential work, a crash on legal tokens, a warning of NumPy, hoarded memory."""
+@pytest.mark.parametrize(
+    ("make", "count"),
+    [(random_bytes, 2800), (mutation, 3300), (tokens, 2900), (deep, 600), (wide, 400)],
+)
+def test_fuzzed_text_is_read_or_refused_within_50_ms(make, count, rng):
+    """Would catch: exponential work, a crash on legal tokens, a warning that escapes."""
     slowest, culprit = 0.0, ""
-    tracemalloc.start()
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            for i in range(PER_KIND):
-                text = make(rng)
-                if i % 50:
-                    tracemalloc.stop()  # it slows Python down threefold: only every fiftieth
-                else:
-                    tracemalloc.start()
-                    seconds_to_read(text)
-                    assert tracemalloc.get_traced_memory()[1] < 64e6, text[:300]
-                    continue
-                spent = seconds_to_read(text)
-                if spent > SECONDS / 2:  # a busy machine: what is slow is slow three times
-                    spent = min(spent, seconds_to_read(text), seconds_to_read(text))
-                slowest, culprit = max((slowest, culprit), (spent, text))
-    finally:
-        tracemalloc.stop()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(count):
+            text = make(rng)
+            spent = seconds_to_read(text)
+            if spent > SECONDS / 2:  # a busy machine: what is slow is slow three times
+                spent = min(spent, seconds_to_read(text), seconds_to_read(text))
+            slowest, culprit = max((slowest, culprit), (spent, text))
     assert slowest < SECONDS, f"{slowest * 1e3:.0f} ms for {culprit[:2000]!r}"
 
 
@@ -133,45 +127,33 @@ def test_a_megabyte_is_refused_at_once():
 
 def test_reading_text_runs_no_code():
     """Would catch: eval, exec, compile, import or open on the way from text to tree."""
-    script = textwrap.dedent(
-        """
-        import sys
-        import numpy as np
+    script = """
+        import json, sys
         from gradone.base.errors import GradoneError
         from gradone.targets.language.expression import Expression
 
-        hostile = {hostile!r}
-        seen = []
-        watching = False
-
-        def watch(event, arguments):
-            if watching and event.split(".")[0] in WATCHED:
-                seen.append((event, repr(arguments)[:200]))
-
-        WATCHED = {{"exec", "compile", "import", "open", "os", "subprocess", "socket", "ctypes",
-                    "pty", "shutil", "builtins", "code", "marshal", "pickle"}}
+        seen, watched = [], ("exec", "compile", "import", "open", "os", "subprocess", "socket",
+                             "ctypes", "marshal", "pickle", "code", "builtins", "shutil")
+        texts = json.loads(sys.stdin.read())
         Expression("erf(z1)/(2 + sin(z2))")
-        sys.addaudithook(watch)
-        watching = True
-        for text in hostile:
+        sys.addaudithook(lambda e, _: seen.append(e) if e.split(".")[0] in watched else None)
+        for text in texts:
             try:
                 Expression(text)
             except GradoneError:
                 pass
-        watching = False
-        print(len(hostile), seen)
-        """
-    )
-    from .test_parser import HOSTILE
-
+        print(len(texts), seen[:20])
+    """
     texts = [text for text in HOSTILE if len(text) < 3000]
-    source = script.format(hostile=texts)
     done = subprocess.run(
-        [sys.executable, "-"], input=source.encode("utf-8", "surrogatepass").decode("utf-8", "replace"),
-        capture_output=True, text=True, check=False, timeout=120, encoding="utf-8",
-    )  # fmt: skip
+        [sys.executable, "-c", textwrap.dedent(script)],
+        input=json.dumps(texts),
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
     assert done.returncode == 0, done.stderr[-2000:]
-    assert done.stdout.split(maxsplit=1) == [str(len(texts)), "[]\n"]
+    assert done.stdout == f"{len(texts)} []\n"
 
 
 def test_memory_stays_bounded():

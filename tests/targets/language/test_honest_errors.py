@@ -5,7 +5,7 @@ fixed number of them for each count of variables, because a plain draw has few w
 polynomials are left out (they are exact, and tested as such). For each: the mean, the mean square,
 every Hermite coefficient and every energy up to degree 4. The reference is `brute_force`, which
 shares no code with gradone, does not know the structure of the function, and is asked for a tenth
-of the reported error. It cannot go below rounding (r = 1, 2) or about 1e-8 (r = 3); then it
+of the reported error. It cannot go below rounding (r = 1), 1e-12 (r = 2) or about 1e-6 (r = 3); then it
 says less, and says so by its own error. A quantity counts as
 
 * covered  if  \|value - reference\| <= error + error of the reference,
@@ -28,8 +28,8 @@ from .brute_force import DEGREE, BruteForce, Moments, TooMuchWork, indices
 from .grammar import sample
 from .oracle import numpy_function, switches
 
-FLOOR = {1: 1e-15, 2: 1e-14, 3: 1e-8}
-COUNT = {1: 70, 2: 70, 3: 60}
+FLOOR = {1: 1e-15, 2: 1e-12, 3: 1e-6}
+COUNT = {1: 80, 2: 80, 3: 40}
 
 
 @dataclass
@@ -85,7 +85,9 @@ def reference(text: str, r: int, scale: float, smallest: float) -> Moments:
         try:
             return integrator.moments(tolerance)
         except TooMuchWork:
-            tolerance *= 30
+            tolerance *= 100
+            if tolerance > 1:
+                raise
 
 
 def checks(text: str) -> list[Check]:
@@ -126,11 +128,12 @@ def assert_honest(found: list[Check]) -> None:
 
 
 @pytest.mark.stat
-@pytest.mark.parametrize(("r", "count"), [(1, 10), (2, 7), (3, 3)])
-def test_reported_errors_cover_the_true_ones(r, count):
+@pytest.mark.parametrize(("r", "chosen"), [(1, slice(10)), (2, slice(8)), (3, slice(3, 5))])
+def test_reported_errors_cover_the_true_ones(r, chosen):
     """Would catch: a missed kink, a growth bound that cuts the tails, a rule that only seems to
     have converged, a standard error that is not multiplied by its quantile."""
-    assert_honest([check for text in draw(r, count) for check in checks(text)])
+    # The first three of r = 3 would take most of a minute; they are among the 200 below.
+    assert_honest([check for text in draw(r, 10)[chosen] for check in checks(text)])
 
 
 @pytest.mark.slow

@@ -17,7 +17,20 @@ from ...calculus.polynomial import Polynomial
 from .evaluate import constant_value, evaluate_columns
 from .functions import FUNCTIONS, Interval
 from .polynomials import polynomial_of
-from .tree import Call, Node, Number, Pi, Power, Product, Quotient, Sum, Variable, fold, variables
+from .tree import (
+    Call,
+    Node,
+    Number,
+    Pi,
+    Power,
+    Product,
+    Quotient,
+    Sum,
+    Variable,
+    fold,
+    is_constant,
+    variables,
+)
 
 
 class Growth(NamedTuple):
@@ -82,6 +95,9 @@ def _interval(node: Node, parts: list[Interval]) -> Interval:
                 return _times(parts[0], inverse) if inverse else (-math.inf, math.inf)
             return _times(parts[0], (1 / high, 1 / low))
         case Call(name=name):
+            if all(low == high for low, high in parts):  # a constant such as cos(3)
+                value = constant_value(node)
+                return value, value
             return FUNCTIONS[name].image(*parts)
         case _:
             raise AssertionError(node)
@@ -159,7 +175,7 @@ def _growth(node: Node, parts: list[Growth]) -> Growth:
             return Growth(*(k * value for value in parts[0]))
         case Quotient(numerator=_, denominator=bottom):
             low, high = interval(bottom)
-            if low > 0 or high < 0:
+            if low > 0 or high < 0 or is_constant(bottom):
                 return parts[0]
             inverse = _numerical_growth(bottom, lambda values: -np.log(np.abs(values)))
             return Growth(*(a + b for a, b in zip(parts[0], inverse, strict=True)))

@@ -23,6 +23,7 @@ from .tree import Call, Node, Power, Product, Quotient, is_constant, nodes, vari
 MAX_BRANCHES = 32
 MAX_PLANES = 12
 _SCAN = np.linspace(-40.0, 40.0, 8001)
+_SECOND_SCAN = np.linspace(-40.0, 40.0, 11003)
 
 
 class Curved(Exception):
@@ -196,11 +197,20 @@ def _line_planes(node: Node, r: int) -> list[Plane]:
     return [_plane(w, -root) for root in line_zeros(along)]
 
 
+def _sign_changes(values: np.ndarray) -> np.ndarray:
+    """Places i such that the sign differs between i and i + 1."""
+    return np.flatnonzero(np.sign(values[:-1]) * np.sign(values[1:]) < 0)
+
+
 def line_zeros(f: Callable[[np.ndarray], np.ndarray]) -> list[float]:
     """Zeros and touching points of a smooth function of one variable on [-40, 40]."""
     values = f(_SCAN)
     size = np.abs(values)
-    crossing = np.flatnonzero(np.sign(values[:-1]) * np.sign(values[1:]) < 0)
+    crossing = _sign_changes(values)
+    # Zeros that are denser than the scan show on a second one, whose step is not commensurate.
+    again = _sign_changes(f(_SECOND_SCAN))
+    if abs(len(again) - len(crossing)) > 1 + len(crossing) // 100 or not np.isfinite(size).any():
+        raise Curved
     low, high = _SCAN[crossing], _SCAN[crossing + 1]
     for _ in range(60):
         middle = (low + high) / 2

@@ -60,10 +60,9 @@ def _text(node: Node, parts: list[_Piece]) -> _Piece:
             if bottom > 100 and (decimal := _decimal(abs(value))):
                 text = "*".join([decimal, *(_wrap(part, _POWER) for part in factors)])
                 return _signed(value, (text, _PRODUCT))
-            # With nothing before it, a quotient may come first without brackets: a/b/2.
-            first = _wrap(factors[0], _PRODUCT if top == 1 else _POWER)
-            text = "*".join([first, *(_wrap(part, _POWER) for part in factors[1:])])
-            text = text if top == 1 else f"{_integer_text(top)}*{text}"
+            text = "*".join(_wrap(part, _PRODUCT) for part in factors)
+            if top != 1:  # 2/b, but 2*a/b
+                text = _integer_text(top) + (text[1:] if text.startswith("1/") else f"*{text}")
             text = text if bottom == 1 else f"{text}/{_integer_text(bottom)}"
             return _signed(value, (text, _PRODUCT))
         case Product():

@@ -9,19 +9,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..base.estimate import Estimate, Kind, roughest
-from ..calculus.coefficients import BlockCoefficients
-from ..calculus.grid import grid_coefficients
-from ..calculus.integrand import Integrand
-from ..calculus.line import line_coefficients
-from ..calculus.sobol import SobolSequence, gaussian_points, sobol_coefficients
-from ..targets.language.bounds import growth
-from ..targets.language.expression import Expression
-from ..targets.language.tree import multiply, power
-from ..targets.target import Target
-from .escape_labels import LabelFunction, label_function
-from .escape_rules import Update
-from .frame import natural_frame
+from ...base.estimate import Estimate, Kind, roughest
+from ...calculus.coefficients import BlockCoefficients
+from ...calculus.grid import grid_coefficients
+from ...calculus.integrand import Integrand
+from ...calculus.line import line_coefficients
+from ...calculus.sobol import SobolSequence, gaussian_points, sobol_coefficients
+from ...targets.language.bounds import growth
+from ...targets.language.expression import Expression
+from ...targets.language.tree import multiply, power
+from ...targets.target import Target
+from .labels import LabelFunction, label_function
+from .rules import Update
+from ..frame import natural_frame
 
 POINTS = 1 << 18
 _ENOUGH = 1e-4  # relative error at which product rules need no check by random points
@@ -217,6 +217,8 @@ def largest_form(value: np.ndarray, neutral: np.ndarray) -> tuple[float, np.ndar
     for axis in range(value.ndim):
         value = np.moveaxis(np.tensordot(value, neutral, axes=(axis, 0)), -1, axis)
     size = neutral.shape[1]
+    if not np.abs(value).max() > 0:
+        return 0.0, neutral[:, 0]
 
     def contracted(m: np.ndarray, times: int) -> np.ndarray:
         result = value

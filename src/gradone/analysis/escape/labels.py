@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..calculus.hermite import normal_density
-from ..calculus.line import gauss_legendre
-from .escape_rules import Update
+from ...calculus.hermite import normal_density
+from ...calculus.line import gauss_legendre
+from .rules import Update
 
 _CELLS = 40  # large labels make narrow features in the field
 

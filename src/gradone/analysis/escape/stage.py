@@ -8,7 +8,7 @@ From overlap m = 0, with steps eta = gamma/d and d -> infinity, a neuron of unit
     V = \mathbb{E}[\phi^2] \qquad [ES-2]
 
 with tau = steps/d, u ~ N(0, 1) independent of z and the push phi(u, y) of
-:mod:`gradone.analysis.escape_rules`. v != 0: O(d) steps. v = 0 and K has a positive eigenvalue:
+:mod:`gradone.analysis.escape.rules`. v != 0: O(d) steps. v = 0 and K has a positive eigenvalue:
 d log d steps. Else the first nonzero tensor
 
 .. math:: T_k = \mathbb{E}[\phi\,\mathrm{He}_{k-1}(u)\,\mathrm{He}_k(z)] \qquad [ES-3]
@@ -26,15 +26,15 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..base.errors import BadData
-from ..base.estimate import Estimate, Kind
-from ..targets.target import Target
-from .escape_integrals import largest_form, tensor
-from .escape_path import Path, decided_sign, linear_time, power_time
-from .escape_rules import Update
-from .escape_second import SecondStage, second_stage
-from .frame import natural_frame
-from .subspace import Subspace
+from ...base.errors import BadData
+from ...base.estimate import Estimate, Kind
+from ...targets.target import Target
+from .integrals import largest_form, tensor
+from .path import Path, decided_sign, linear_time, power_time
+from .rules import Update
+from .second import SecondStage, second_stage
+from ..frame import natural_frame
+from ..subspace import Subspace
 
 Scaling = Literal["d", "d log d", "d^(l-1)", "stuck", "undecided"]
 

@@ -6,11 +6,11 @@ import math
 
 import numpy as np
 
-from ..base.estimate import Estimate
-from ..calculus.hermite import normal_density
-from ..calculus.line import gauss_legendre
-from ..targets.language.expression import Expression
-from .escape_rules import Update
+from ...base.estimate import Estimate
+from ...calculus.hermite import normal_density
+from ...calculus.line import gauss_legendre
+from ...targets.language.expression import Expression
+from .rules import Update
 
 _ROUGH = "leading order, carried up to the threshold"
 

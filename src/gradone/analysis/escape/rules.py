@@ -19,10 +19,10 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from ..base.errors import BadData, did_you_mean
-from ..calculus.hermite import normal_density
-from ..calculus.line import gauss_legendre
-from ..targets.activation import Activation
+from ...base.errors import BadData, did_you_mean
+from ...calculus.hermite import normal_density
+from ...calculus.line import gauss_legendre
+from ...targets.activation import Activation
 
 Rule = Literal["plain", "extragradient", "sam", "sam_normalized", "k_steps", "look_ahead"]
 Loss = Literal["square", "correlation"]

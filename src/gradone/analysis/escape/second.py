@@ -14,17 +14,17 @@ from functools import cached_property
 
 import numpy as np
 
-from ..base.estimate import Estimate, Kind
-from ..calculus.coefficients import BlockCoefficients
-from ..calculus.expansion import block_coefficients
-from ..calculus.hermite import normal_density
-from ..calculus.integrand import Integrand, Plane
-from ..targets.language.bounds import growth
-from ..targets.language.expression import Expression
-from .escape_path import decided_sign
-from .escape_rules import Update
-from .frame import rewrite
-from .subspace import Subspace
+from ...base.estimate import Estimate, Kind
+from ...calculus.coefficients import BlockCoefficients
+from ...calculus.expansion import block_coefficients
+from ...calculus.hermite import normal_density
+from ...calculus.integrand import Integrand, Plane
+from ...targets.language.bounds import growth
+from ...targets.language.expression import Expression
+from .path import decided_sign
+from .rules import Update
+from ..frame import rewrite
+from ..subspace import Subspace
 
 POINTS = 1 << 18
 _WIDTHS = (0.16, 0.08, 0.04)  # of the field that smooths a jump, extrapolated to zero
@@ -206,9 +206,7 @@ class _Field:
             return self.integral("slope", 2, overlap), ""
         if self.update.is_plain:
             return self._with_slices(self.integral("slope", 2, 1.0)), ""
-        points, self.points = self.points, self.points >> 2
         parts = [self.integral("slope", 2, math.sqrt(1 - s * s)) for s in _WIDTHS]
-        self.points = points
         return _extrapolated(parts), "jumps of the push were smoothed over a field of width -> 0"
 
     def _with_slices(self, smooth: BlockCoefficients) -> BlockCoefficients:
@@ -252,7 +250,7 @@ class _Field:
 
     def integral(self, what: str, degree: int, overlap: float) -> BlockCoefficients:
         """Hermite coefficients in z of the push, its slope or its square, averaged over w."""
-        planes, is_curved = self._planes, self._is_curved
+        planes, is_curved, points = self._planes, self._is_curved, self.points
         if self.update.has_jumps and overlap == 1.0:
             if self.update.is_plain:
                 normal = (1.0,) + (0.0,) * (self._r - 1)
@@ -260,7 +258,8 @@ class _Field:
             else:
                 is_curved = True
         elif self.update.has_jumps:
-            is_curved = True  # narrow layers, which product rules do not see
+            # Narrow layers, which product rules do not see; each point costs an average over w.
+            is_curved, points = True, points >> 2
 
         def values(columns: Sequence[np.ndarray]) -> np.ndarray:
             z = np.broadcast_arrays(*columns)
@@ -273,7 +272,7 @@ class _Field:
         integrand = Integrand(
             values, self._r, planes, is_curved, False, 2 * degree_g + 4, 2 * linear, 2 * quadratic
         )
-        return block_coefficients(integrand, degree, 1e-8, self.points)
+        return block_coefficients(integrand, degree, 1e-8, points)
 
     def _average(self, what: str, t: np.ndarray, y: np.ndarray, overlap: float) -> np.ndarray:
         if overlap == 1.0:

@@ -1,0 +1,210 @@
+"""Rows of a plan for kernels, giant steps and one-pass SGD, which see correlations with y only."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from ..base.errors import OutOfRegime
+from ..base.estimate import Estimate
+from ..targets.language.expression import Expression
+from .frame import natural_frame
+from .hermite_blocks import HermiteBlocks
+from .hermite_terms import hermite_terms
+from .leap import LeapRecord, giant_step_staircase
+from .plan_row import PlanRow, Sizes
+from .plateau import plateau
+from .subspace import Subspace
+
+_TABLE = (0, 1, 2)  # powers of d in the table of plateaus
+
+
+def correlation_rows(expression: Expression, record: LeapRecord, sizes: Sizes) -> list[PlanRow]:
+    """Kernel, giant steps, residual step and one-pass SGD."""
+    rows = [kernel_row(expression, sizes), *giant_step_rows(expression, record, sizes)]
+    residual = residual_row(expression, sizes)
+    rows += [residual] if residual is not None else []
+    return [*rows, sgd_row(expression, record, sizes)]
+
+
+def kernel_row(expression: Expression, sizes: Sizes) -> PlanRow:
+    r"""Kernels and random features: the degrees up to :math:`\kappa`, no direction."""
+    polynomial = expression.polynomial
+    exponent = math.inf if polynomial is None else float(polynomial.degree)
+    least = min(sizes.data_exponent, sizes.width_exponent)
+    needs = "min(n, p) ~ d^k for degree k"
+    if polynomial is not None:
+        needs = f"min(n, p) ~ d^{polynomial.degree}"
+    row = PlanRow(
+        "kernel, random features",
+        needs,
+        exponent,
+        least - exponent,
+        "all" if polynomial is not None else "degree after degree, never all",
+        steps=0,
+        note="an activation whose k-th Hermite coefficient vanishes never learns degree k",
+        cites=("ghorbani2019linearized", "mei2021hyper"),
+    )
+    return _with_table(_fitted(row, expression, Subspace.zero(expression.r), sizes), expression)
+
+
+def giant_step_rows(expression: Expression, record: LeapRecord, sizes: Sizes) -> list[PlanRow]:
+    """One giant step at its own scale, and T steps with n of order d."""
+    rows = []
+    staircase = giant_step_staircase(expression)
+    cites = ("ba2022onestep", "dandi2023giant")
+    order = record.information.value
+    if order is not None and order > 1:
+        new = record.steps[0].new
+        row = PlanRow(
+            "one giant step",
+            f"{scaling(order)}, step ~ {_power((order - 1) / 2)}",
+            float(order),
+            sizes.data_exponent - order,
+            f"range of C_{order}: {new!r}",
+            note=f"the activation needs a Hermite coefficient of order {order}"
+            + (", which relu lacks without biases" if order % 2 and order > 2 else ""),
+            cites=cites,
+        )
+        rows.append(_fitted(row, expression, _if(row.margin >= 0, new), sizes))
+    for steps, reached in enumerate(staircase, start=1):
+        row = PlanRow(
+            "one giant step" if steps == 1 else f"{steps} giant steps",
+            "n ~ d" if steps == 1 else "n ~ d in each step",
+            1.0,
+            sizes.data_exponent - 1,
+            repr(reached),
+            steps=steps,
+            cites=cites,
+        )
+        known = _if(row.margin >= 0, reached)
+        rows.append(_with_table(_fitted(row, expression, known, sizes), expression, reached))
+    if not staircase:
+        row = PlanRow(
+            "giant steps with n ~ d",
+            "no number of steps is enough",
+            math.inf,
+            -math.inf,
+            "nothing: C_1 = 0",
+            note=record.information.note,
+            cites=cites,
+        )
+        rows.append(_fitted(row, expression, Subspace.zero(expression.r), sizes))
+    return rows
+
+
+def residual_row(expression: Expression, sizes: Sizes) -> PlanRow | None:
+    """Step on the residual of a linear fit: the range of the expected Hessian."""
+    framed, frame = natural_frame(expression)
+    try:
+        blocks = HermiteBlocks(framed, 2)
+    except OutOfRegime:
+        return None
+    zero = Subspace.zero(framed.r)
+    parts = [zero, zero]
+    for k in (1, 2):
+        if blocks.energy(zero, k).is_nonzero(blocks.variance):
+            parts[k - 1] = Subspace.span(blocks.directions(zero, k)[0], framed.r)
+    linear, hessian = (Subspace.span(p.basis @ frame, expression.r) for p in parts)
+    reached, r = linear + hessian, len(frame)
+    missed = (
+        "" if hessian.dim == r else f"; rank {hessian.dim} < {r}: the theorem asks for full rank"
+    )
+    polynomial = expression.polynomial
+    degree = "deg" if polynomial is None else str(polynomial.degree)
+    row = PlanRow(
+        "residual step",
+        f"n ~ {r} d^2 + d {r}^{degree}" if r > 1 else "n ~ d^2",
+        2.0 if reached.dim else math.inf,
+        sizes.data_exponent - 2 if reached.dim else -math.inf,
+        repr(reached) if reached.dim else "nothing: C_1 = C_2 = 0",
+        constant=Estimate(float(r), note="up to a constant and logarithms"),
+        note=f"range of C_2: {hessian!r}{missed}; with these features a second target on the same "
+        "directions needs no power of d",
+        cites=("damian2022representations",),
+    )
+    return _fitted(row, expression, _if(row.margin >= 0, reached), sizes)
+
+
+def sgd_row(expression: Expression, record: LeapRecord, sizes: Sizes) -> PlanRow:
+    """One-pass SGD: d, d log d or d^(k-1) samples for a leap of order 1, 2 or k."""
+    orders = [step.order for step in record.steps]
+    exponent = max((max(1.0, k - 1.0) for k in orders), default=math.inf)
+    is_all = record.exponent.value is not None
+    with_log = exponent == 1.0 and 2 in orders
+    reached = Subspace.zero(expression.r)
+    for step in record.steps:
+        if sizes.data_exponent < max(1.0, step.order - 1.0):
+            break
+        reached = step.learned
+    row = PlanRow(
+        "one-pass SGD",
+        scaling(exponent, with_log) if is_all or orders else f"leap {record.exponent.note}",
+        exponent,
+        sizes.data_exponent - exponent,
+        repr(record.steps[-1].learned) if orders else "nothing found",
+        with_log=with_log,
+        note=f"leaps {', '.join(map(str, orders)) or 'none'}"
+        + ("" if is_all else f"; not all: {record.exponent.note}"),
+        cites=("benarous2021online", "abbe2023leap"),
+    )
+    return _fitted(row, expression, reached, sizes)
+
+
+def scaling(exponent: float, with_log: bool = False) -> str:
+    """Number of samples as a power of d, as text."""
+    if math.isinf(exponent):
+        return "no power of d is enough"
+    return f"n ~ {_power(exponent)}" + (" log d" if with_log else "")
+
+
+def _power(exponent: float) -> str:
+    return "d" if exponent == 1 else f"d^{exponent:g}"
+
+
+def _if(condition: bool, subspace: Subspace) -> Subspace:
+    return subspace if condition else Subspace.zero(subspace.r)
+
+
+def _fitted(row: PlanRow, expression: Expression, reached: Subspace, sizes: Sizes) -> PlanRow:
+    """Row with what a network with these directions, and a readout of degree kappa, learns."""
+    error, note = plateau_or_reason(expression, reached, sizes.kappa)
+    here = learned_here(expression, reached, sizes.kappa, error)
+    note = "; ".join(part for part in (row.note, note) if part)
+    return replace(row, here=here, reached=reached, plateau=error, note=note)
+
+
+def _with_table(row: PlanRow, expression: Expression, reached: Subspace | None = None) -> PlanRow:
+    """Row with the plateaus and terms at n and p of order 1, d and d^2."""
+    known = Subspace.zero(expression.r) if reached is None else reached
+    found = [plateau_or_reason(expression, known, kappa)[0] for kappa in _TABLE]
+    if any(e is None for e in found):
+        return row
+    plateaus = tuple(e for e in found if e is not None)
+    terms = tuple(
+        learned_here(expression, known, kappa, e) for kappa, e in zip(_TABLE, plateaus, strict=True)
+    )
+    return replace(row, plateaus=plateaus, terms=terms)
+
+
+def plateau_or_reason(
+    expression: Expression, reached: Subspace, kappa: int
+) -> tuple[Estimate | None, str]:
+    """Plateau, or None with the reason why it is not computed."""
+    try:
+        return plateau(expression, reached, kappa), ""
+    except OutOfRegime as reason:
+        return None, f"no plateau: {reason}"
+
+
+def learned_here(
+    expression: Expression, reached: Subspace, kappa: int, error: Estimate | None
+) -> str:
+    """Hermite terms that are learned, or "all" if no error is left."""
+    if error is not None and _vanishes(error):
+        return "all"
+    return hermite_terms(expression, reached, kappa)
+
+
+def _vanishes(error: Estimate) -> bool:
+    return error.value <= max(error.error, 1e-12)

@@ -1,0 +1,204 @@
+"""Plans: which algorithm learns a target, from how much data, and the error that remains."""
+
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass
+from typing import Any
+
+from ..base.errors import BadData
+from ..targets.hierarchy import HierarchicalTarget
+from ..targets.sampled import Sampled, whole_number
+from ..targets.target import Target
+from .bounds import Bound, csq_bound, sq_bound
+from .correlation_rows import correlation_rows
+from .depth_rows import depth_rows
+from .leap import LeapRecord, leap_record
+from .plan_row import PlanRow, Sizes, finite
+from .query_rows import query_rows
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Answer of :func:`plan`.
+
+    Parameters
+    ----------
+    target : Target or hierarchical target
+        The target.
+    sizes : Sizes
+        d, n and width.
+    rows : tuple of PlanRow
+        One for each algorithm, sorted by the data they need.
+    bounds : tuple of Bound
+        Lower bounds for correlation queries (with the information exponent, and with the leap
+        exponent if it differs) and for statistical queries.
+    """
+
+    target: Sampled
+    sizes: Sizes
+    rows: tuple[PlanRow, ...]
+    bounds: tuple[Bound, ...] = ()
+
+    @property
+    def staircase(self) -> tuple[PlanRow, ...]:
+        """Kernel (T = 0) and T giant steps, with their table of plateaus, by T."""
+        rows = [row for row in self.rows if row.steps is not None]
+        return tuple(sorted(rows, key=lambda row: row.steps or 0))
+
+    def row(self, algorithm: str) -> PlanRow:
+        """Row of an algorithm."""
+        for row in self.rows:
+            if row.algorithm == algorithm:
+                return row
+        known = ", ".join(repr(row.algorithm) for row in self.rows)
+        raise BadData(f"no algorithm {algorithm!r} in this plan, it has {known}")
+
+    def summary(self) -> str:
+        """The plan as text for a terminal."""
+        s = self.sizes
+        lines = [
+            f"{self.target!r}",
+            f"d = {s.d}, n = {s.n} = d^{s.data_exponent:.2f}, width = {s.width}: "
+            f"the readout fits degree {s.kappa}",
+            "",
+            _columns("algorithm", "data it needs", "margin", "error left", "learns here"),
+        ]
+        for row in self.rows:
+            error = "?" if row.plateau is None else f"{row.plateau.value:.4g}"
+            here = row.here or "nothing"
+            if row.reached is not None and row.reached.dim and here != "all":
+                here = f"{row.reached!r}: {here}"
+            lines.append(_columns(row.algorithm, row.needs, _signed(row.margin), error, here))
+        table = [row for row in self.staircase if row.plateaus]
+        if len(table) > 1:
+            lines += ["", "error left after T giant steps when n and width are of order"]
+            lines.append(f"  {'T':>2}  {'p ~ 1':>9} {'d':>9} {'d^2':>9}")
+            for row in table:
+                cells = " ".join(f"{e.value:>9.4g}" for e in row.plateaus)
+                lines.append(f"  {row.steps:>2}  {cells}")
+        for bound in self.bounds:
+            exact = f"; with its constants n >= {bound.samples:.3g}" if bound.samples else ""
+            lines.append(
+                f"{bound.name} bound, order {bound.order}: n ~ d^{bound.exponent:g}{exact} "
+                f"({bound.note})"
+            )
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers, texts and lists, ready for JSON."""
+        return {
+            "target": repr(self.target),
+            "d": self.sizes.d,
+            "n": self.sizes.n,
+            "width": self.sizes.width,
+            "data_exponent": self.sizes.data_exponent,
+            "kappa": self.sizes.kappa,
+            "rows": [row.to_dict() for row in self.rows],
+            "bounds": [
+                {
+                    "name": bound.name,
+                    "order": bound.order,
+                    "exponent": bound.exponent,
+                    "samples": None if bound.samples is None else finite(bound.samples),
+                    "note": bound.note,
+                }
+                for bound in self.bounds
+            ],
+        }
+
+    def _repr_html_(self) -> str:
+        head = ("algorithm", "data it needs", "margin", "error left", "learns here", "note")
+        cells = [
+            (
+                row.algorithm,
+                row.needs,
+                _signed(row.margin),
+                "?" if row.plateau is None else f"{row.plateau.value:.4g}",
+                row.here,
+                row.note,
+            )
+            for row in self.rows
+        ]
+        s = self.sizes
+        caption = f"{self.target!r}, d = {s.d}, n = {s.n}, width = {s.width}"
+        body = "".join(f"<tr>{_cells(line, 'td')}</tr>" for line in cells)
+        return (
+            f"<table><caption>{html.escape(caption)}</caption>"
+            f"<thead><tr>{_cells(head, 'th')}</tr></thead><tbody>{body}</tbody></table>"
+        )
+
+
+def plan(target: Sampled | str, *, d: int = 1000, n: int = 5000, width: int = 1000) -> Plan:
+    r"""Which algorithm learns a target, from how much data, and what it leaves unlearned.
+
+    Parameters
+    ----------
+    target : Target, hierarchical target or str
+        What is to be learned; a text stands for a noiseless :class:`.Target`.
+    d, n, width : int
+        Input dimension, number of samples, number of neurons (or of random features).
+
+    Returns
+    -------
+    Plan
+        Rows sorted by the data that the algorithms need.
+
+    Notes
+    -----
+    Scalings hold up to constants unless a row has one; the margin :math:`\log n/\log d` minus the
+    exponent says how clearly the sizes at hand are above or below. The error left is that of the
+    large-d theory, with the directions learned exactly.
+
+    Examples
+    --------
+    >>> p = plan(Target("z1 + He2(z2) + He2(z1)*z2 + He4(z1)*He2(z2)*z3 + He2(z2)*He2(z3)"))
+    >>> for row in p.staircase:
+    ...     print(row.steps, [e.value for e in row.plateaus])
+    0 [57.0, 56.0, 54.0]
+    1 [56.0, 54.0, 52.0]
+    2 [52.0, 4.0, 0.0]
+    3 [0.0, 0.0, 0.0]
+    """
+    if isinstance(target, str):
+        target = Target(target)
+    sizes = Sizes(whole_number("d", d, least=2), whole_number("n", n), whole_number("width", width))
+    if isinstance(target, HierarchicalTarget):
+        return Plan(target, sizes, _ranked(depth_rows(target, sizes)))
+    if not isinstance(target, Target):
+        raise BadData(f"a plan needs a Target or a hierarchical target, got {target!r}")
+    if sizes.d < target.r:
+        raise BadData(f"d must be at least r = {target.r}, got {sizes.d}")
+    from .learnability import learnability
+
+    expression = target.expression
+    record = leap_record(expression)
+    answer = learnability(expression, target.noise)
+    rows = correlation_rows(expression, record, sizes) + query_rows(expression, answer, sizes)
+    bounds = [csq_bound(sizes.d, k) for k in _orders(record)]
+    if answer.generative_exponent.value is not None:
+        bounds.append(sq_bound(answer.generative_exponent.value))
+    return Plan(target, sizes, _ranked(rows), tuple(bounds))
+
+
+def _orders(record: LeapRecord) -> list[int]:
+    """Orders that bound correlation queries: for the first direction, and for all of them."""
+    known = {record.information.value, record.exponent.value} - {None}
+    return sorted(k for k in known if k is not None)
+
+
+def _ranked(rows: list[PlanRow]) -> tuple[PlanRow, ...]:
+    return tuple(sorted(rows, key=lambda row: row.rank))
+
+
+def _columns(name: str, needs: str, margin: str, error: str, here: str) -> str:
+    here = here if len(here) <= 44 else here[:41] + "..."
+    return f"{name:<27}{needs:<30}{margin:>7}{error:>11}  {here}".rstrip()
+
+
+def _signed(margin: float) -> str:
+    return f"{margin:+.2f}"
+
+
+def _cells(texts: tuple[str, ...], tag: str) -> str:
+    return "".join(f"<{tag}>{html.escape(text)}</{tag}>" for text in texts)

@@ -1,0 +1,122 @@
+"""Rows of a plan for algorithms that use the label beyond correlations: reuse, AMP, spectral."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from ..base.estimate import Estimate
+from ..targets.language.expression import Expression
+from .correlation_rows import learned_here, plateau_or_reason, scaling
+from .plan_row import PlanRow, Sizes
+from .subspace import Subspace
+
+if TYPE_CHECKING:
+    from .learnability import Learnability, Stage
+
+
+def query_rows(expression: Expression, answer: Learnability, sizes: Sizes) -> list[PlanRow]:
+    """Data reuse, Bayes-AMP and the optimal spectral method."""
+    return [
+        reuse_row(expression, answer, sizes),
+        amp_row(expression, answer, sizes),
+        spectral_row(expression, answer, sizes),
+    ]
+
+
+def reuse_row(expression: Expression, answer: Learnability, sizes: Sizes) -> PlanRow:
+    """Batches seen twice, or extra-gradient steps: the generative staircase."""
+    stages = answer.stages
+    orders = [stage.order for stage in stages]
+    exponent = max((max(1.0, k - 1.0) for k in orders), default=math.inf)
+    with_log = exponent == 1.0 and 2 in orders
+    reached = Subspace.zero(expression.r)
+    for stage in stages:
+        if sizes.data_exponent < max(1.0, stage.order - 1.0):
+            break
+        reached = stage.subspace
+    error, note = plateau_or_reason(expression, reached, sizes.kappa)
+    notes = [f"generative orders {', '.join(map(str, orders)) or 'none found'}", note]
+    if max(orders, default=0) > 2:
+        notes.append("the power for order 3 and more is open")
+    notes.append(answer.undecided)
+    return PlanRow(
+        "data reuse, extra-gradient",
+        scaling(exponent, with_log),
+        exponent,
+        sizes.data_exponent - exponent,
+        repr(stages[-1].subspace) if stages else "nothing found",
+        here=learned_here(expression, reached, sizes.kappa, error),
+        reached=reached,
+        plateau=error,
+        with_log=with_log,
+        note="; ".join(part for part in notes if part),
+        cites=("dandi2024reuse", "arnaboldi2024repetita"),
+    )
+
+
+def amp_row(expression: Expression, answer: Learnability, sizes: Sizes) -> PlanRow:
+    """Bayes-AMP: every stage whose threshold n/d has passed."""
+    opened = [s for s in answer.stages if math.isfinite(s.threshold.value)]
+    alpha = sizes.n / sizes.d
+    reached = Subspace.zero(expression.r)
+    for stage in opened:
+        if alpha <= stage.threshold.value:
+            break
+        reached = stage.subspace
+    notes = []
+    if any(stage.is_bound for stage in opened):
+        notes.append("later thresholds are lower bounds: they assume the first stages are exact")
+    if answer.never.dim:
+        worst = max((s.order for s in answer.stages), default=0)
+        power = f"; queries need d^{max(1.0, worst / 2):g}" if worst > 2 else ""
+        notes.append(f"never at n ~ d: {answer.never!r}{power}")
+    notes.append(answer.undecided)
+    return _threshold_row(
+        "Bayes-AMP",
+        opened,
+        reached,
+        expression,
+        sizes,
+        "; ".join(part for part in notes if part),
+        ("aubin2018committee", "troiani2024limits"),
+    )
+
+
+def spectral_row(expression: Expression, answer: Learnability, sizes: Sizes) -> PlanRow:
+    """Optimal spectral method: the first stage only."""
+    first = [s for s in answer.stages[:1] if math.isfinite(s.threshold.value)]
+    is_open = bool(first) and sizes.n / sizes.d > first[0].threshold.value
+    reached = first[0].subspace if is_open else Subspace.zero(expression.r)
+    note = "weak recovery; a first stage of order 1 uses the mean of x given y" if first else ""
+    cites = ("mondelli2017weak", "defilippis2025spectral")
+    return _threshold_row("optimal spectral", first, reached, expression, sizes, note, cites)
+
+
+def _threshold_row(
+    name: str,
+    opened: list[Stage],
+    reached: Subspace,
+    expression: Expression,
+    sizes: Sizes,
+    note: str,
+    cites: tuple[str, ...],
+) -> PlanRow:
+    constant: Estimate | None = opened[-1].threshold if opened else None
+    needs = "n >> d"
+    if constant is not None:
+        needs = f"n > {constant.value:.5g} d" if constant.value else "n ~ d, any constant"
+    error, reason = plateau_or_reason(expression, reached, 0)
+    return PlanRow(
+        name,
+        needs,
+        1.0 if opened else math.inf,
+        sizes.data_exponent - 1 if opened else -math.inf,
+        repr(opened[-1].subspace) if opened else "nothing",
+        here=learned_here(expression, reached, 0, error),
+        reached=reached,
+        plateau=error,
+        constant=constant,
+        note="; ".join(part for part in (note, reason) if part),
+        cites=cites,
+    )

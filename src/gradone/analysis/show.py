@@ -1,0 +1,184 @@
+"""Views of an analysis: one screen of text, plain data, HTML."""
+
+from __future__ import annotations
+
+import html
+import math
+import textwrap
+from typing import TYPE_CHECKING, Any
+
+from ..base.estimate import Estimate
+from .subspace import Subspace
+
+if TYPE_CHECKING:
+    from .analyze import Analysis
+    from .learnability import Stage
+
+_WIDTH = 88
+_CLASS_SENTENCES = {
+    "trivial": "learned from any number of samples proportional to d",
+    "easy": "learned above a threshold of n/d",
+    "hard": "not learned by efficient algorithms with n = O(d)",
+}
+
+
+def number_text(x: Estimate) -> str:
+    """Number as it is shown to people: as many digits as are known."""
+    if math.isinf(x.value):
+        return "∞"
+    if x.error == 0 or x.error < 1e-9 * max(abs(x.value), 1e-3):
+        return f"{x.value:.7g}"
+    digits = max(1, min(10, -math.floor(math.log10(x.error)) + 1))
+    return f"{x.value:.{digits}f} ± {x.error:.0e}"
+
+
+def _exponent(value: int | None, note: str) -> str:
+    return str(value) if value is not None else (note.split(":")[0] or "undecided")
+
+
+def one_pass_samples(k: int) -> str:
+    """Samples that one-pass SGD needs for a leap of order k."""
+    return {1: "d", 2: "d log d"}.get(k, f"d^{k - 1}")
+
+
+def _rows(a: Analysis) -> list[tuple[str, str, str]]:
+    """Name, value, and the sentence behind each verdict."""
+    leap, info, gen = a.leap_exponent, a.information_exponent, a.generative_exponent
+    rows = [
+        (
+            "information exponent",
+            _exponent(info, a.leaps.information.note),
+            a.leaps.information.note,
+        ),
+        (
+            "leap exponent",
+            _exponent(leap, a.leaps.exponent.note),
+            f"one-pass SGD needs about {one_pass_samples(leap)} samples" if leap else "",
+        ),
+        (
+            "generative exponent",
+            _exponent(gen, a.queries.generative_exponent.note),
+            a.queries.generative_exponent.note,
+        ),
+        (
+            "class",
+            a.learnability or "undecided",
+            _CLASS_SENTENCES.get(a.learnability or "", a.queries.undecided),
+        ),
+        ("first direction opens at", f"n/d = {number_text(a.weak_threshold)}", ""),
+        (
+            "last direction opens at",
+            f"n/d = {number_text(a.full_threshold)}",
+            a.full_threshold.note,
+        ),
+    ]
+    return rows
+
+
+def _giant_steps(a: Analysis) -> str:
+    if not a.staircase:
+        return "nothing: the target has no linear part"
+    return " ⊂ ".join(str(u) for u in a.staircase)
+
+
+def _stage(number: int, stage: Stage) -> str:
+    bound = " or more" if stage.is_bound else ""
+    where = {
+        "trivial": f"at n/d > {number_text(stage.threshold)}",
+        "easy": f"at n/d > {number_text(stage.threshold)}{bound}",
+        "hard": f"never at n = O(d) (order {stage.order})",
+    }[stage.learnability]
+    return f"{number}. {stage.new}: {stage.learnability}, {where}"
+
+
+def _facts(a: Analysis) -> list[str]:
+    facts = []
+    if a.unused.dim:
+        facts.append(f"not used by the target: {a.unused}")
+    if a.never.dim:
+        facts.append(f"never learned by efficient algorithms at n = O(d): {a.never}")
+    if a.queries.undecided and not a.queries.undecided.startswith(">"):
+        facts.append(a.queries.undecided)
+    return facts
+
+
+def summary(a: Analysis) -> str:
+    """One screen of text."""
+    noise = f"   (noise {a.target.noise:g})" if a.target.noise else ""
+    lines = [f"y = {a.target.text}{noise}", f"r = {a.target.r}", ""]
+    for name, value, sentence in _rows(a):
+        lines.append(f"  {name:26s}{value}")
+        if sentence:
+            lines += textwrap.wrap(
+                sentence, _WIDTH, initial_indent=" " * 28, subsequent_indent=" " * 28
+            )
+    lines += ["", "Giant steps with n ~ d learn", f"  {_giant_steps(a)}"]
+    lines += ["", "Efficient algorithms learn, in this order"]
+    lines += [f"  {_stage(i, stage)}" for i, stage in enumerate(a.grand_staircase, start=1)]
+    lines += ["", *(f"  {fact}" for fact in _facts(a))]
+    return "\n".join(lines).rstrip()
+
+
+def _subspace_data(u: Subspace) -> dict[str, Any]:
+    return {"dim": u.dim, "text": str(u), "basis": u.basis.tolist()}
+
+
+def estimate_data(x: Estimate) -> dict[str, Any]:
+    """Number with its error as plain data; infinity is written as null."""
+    return {
+        "value": x.value if math.isfinite(x.value) else None,
+        "error": x.error,
+        "kind": x.kind,
+        "note": x.note or ("infinite" if math.isinf(x.value) else ""),
+    }
+
+
+def to_dict(a: Analysis) -> dict[str, Any]:
+    """Analysis as plain data."""
+    return {
+        "target": a.target.text,
+        "noise": a.target.noise,
+        "r": a.target.r,
+        "information_exponent": a.information_exponent,
+        "leap_exponent": a.leap_exponent,
+        "generative_exponent": a.generative_exponent,
+        "learnability": a.learnability,
+        "classes": list(a.classes),
+        "weak_threshold": estimate_data(a.weak_threshold),
+        "full_threshold": estimate_data(a.full_threshold),
+        "leap_record": [
+            {"order": s.order, "new": _subspace_data(s.new), "strength": estimate_data(s.strength)}
+            for s in a.leaps.steps
+        ],
+        "staircase": [_subspace_data(u) for u in a.staircase],
+        "grand_staircase": [
+            {
+                "subspace": _subspace_data(s.subspace),
+                "new": _subspace_data(s.new),
+                "class": s.learnability,
+                "order": s.order,
+                "threshold": estimate_data(s.threshold),
+                "is_bound": s.is_bound,
+            }
+            for s in a.grand_staircase
+        ],
+        "never": _subspace_data(a.never),
+        "unused": _subspace_data(a.unused),
+        "notes": dict(a.notes),
+    }
+
+
+def to_html(a: Analysis) -> str:
+    """Table for notebooks."""
+    e = html.escape
+    rows = "".join(
+        f"<tr><th style='text-align:left'>{e(name)}</th><td>{e(value)}</td><td>{e(sentence)}</td></tr>"
+        for name, value, sentence in _rows(a)
+    )
+    stages = "".join(f"<li>{e(_stage(i, s)[3:])}</li>" for i, s in enumerate(a.grand_staircase, 1))
+    facts = "".join(f"<p>{e(fact)}</p>" for fact in _facts(a))
+    return (
+        f"<div><p>$$y = {e(a.target.latex)}$$</p><table>{rows}</table>"
+        f"<p>Giant steps with n ~ d learn {e(_giant_steps(a))}</p>"
+        f"<p>Efficient algorithms learn, in this order</p><ol>{stages}</ol>{facts}</div>"
+    )

@@ -1,0 +1,272 @@
+"""Plans: rows, ranking, plateaus, bounds, and how they are shown."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from gradone.analysis.bounds import csq_bound, csq_tolerance, sq_bound
+from gradone.analysis.hermite_terms import hermite_terms
+from gradone.analysis.plan import plan
+from gradone.analysis.plan_row import Sizes
+from gradone.analysis.subspace import Subspace
+from gradone.base.errors import BadData
+from gradone.base.references import references
+from gradone.targets.hierarchical import Sight, Tree
+from gradone.targets.language.expression import Expression
+from gradone.targets.target import Target
+
+SOURCE = "z1 + He2(z2) + He2(z1)*z2 + He4(z1)*He2(z2)*z3 + He2(z2)*He2(z3)"
+
+
+@pytest.fixture(scope="module")
+def source():
+    return plan(Target(SOURCE))
+
+
+@pytest.fixture(scope="module")
+def parity():
+    return plan(Target("He2(z1) + sign(z1*z2*z3)"), d=1000, n=5000, width=1000)
+
+
+def test_table_of_the_source_example(source):
+    """T = 0..3 by n, p of order 1, d, d^2, and the terms learned, exactly."""
+    found = [(row.steps, [e.value for e in row.plateaus]) for row in source.staircase]
+    assert found == [(0, [57, 56, 54]), (1, [56, 54, 52]), (2, [52, 4, 0]), (3, [0, 0, 0])]
+    assert all(e.kind == "exact" for row in source.staircase for e in row.plateaus)
+    assert [row.terms[1:] for row in source.staircase] == [
+        ("z1", "z1 + He2(z2)"),
+        ("z1 + He2(z1)*z2", "z1 + He2(z2) + He2(z1)*z2"),
+        ("z1 + He2(z2) + He2(z1)*z2 + He4(z1)*He2(z2)*z3", "all"),
+        ("all", "all"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("n", "width", "errors"),
+    [
+        (1000, 1000, [56, 54, 4, 0]),
+        (10**6, 1000, [56, 54, 4, 0]),  # n ~ d^2, p ~ d: the column of kappa = 1
+        (1000, 10**6, [56, 54, 4, 0]),  # n ~ d, p ~ d^2: the same
+        (10**6, 10**6, [54, 52, 0, 0]),
+        (1000, 5, [57, 56, 52, 0]),
+        (30, 10**6, [57, 57, 57, 57]),  # n << d: no direction is learned
+    ],
+)
+def test_error_left_at_given_sizes(n, width, errors):
+    rows = plan(Target(SOURCE), d=1000, n=n, width=width).staircase
+    assert [row.plateau.value for row in rows] == errors
+
+
+def test_degree_of_the_readout_does_not_suffer_from_rounding():
+    for d in (10, 30, 100, 1000, 4096):
+        for k in (1, 2, 3, 4):
+            assert Sizes(d, d**k, d**k).kappa == k
+    assert Sizes(1000, 999_999, 10**9).kappa == 1
+
+
+def test_rows_are_sorted_by_the_data_they_need(source, parity):
+    for found in (source, parity):
+        exponents = [row.exponent for row in found.rows]
+        assert exponents == sorted(exponents)
+    assert {row.algorithm for row in parity.rows} == {
+        "kernel, random features",
+        "giant steps with n ~ d",
+        "one giant step",
+        "residual step",
+        "one-pass SGD",
+        "data reuse, extra-gradient",
+        "Bayes-AMP",
+        "optimal spectral",
+    }
+
+
+def test_margin_is_the_difference_of_exponents(parity):
+    power = math.log(5000) / math.log(1000)
+    assert parity.row("one giant step").margin == pytest.approx(power - 2)
+    assert parity.row("one-pass SGD").margin == pytest.approx(power - 1)
+    kernel = plan(Target("z1*z2"), d=100, n=10**6, width=1000).row("kernel, random features")
+    assert kernel.margin == pytest.approx(1.5 - 2)  # the width is the smaller one
+
+
+@pytest.mark.parametrize(
+    ("text", "exponent", "with_log"),
+    [
+        ("z1 + z1*z2 + z1*z2*z3", 1, False),
+        ("sign(z1*z2)", 1, True),
+        ("sign(z1) + sign(z2)", 1, True),
+        ("sign(z1*z2*z3)", 2, False),
+        ("He4(z1) + sign(z1*z2*z3)", 2, False),  # not d^3: the leap is 3
+        ("He4(z)", 3, False),
+        ("tanh(z1) + He5(z2)", 4, False),
+    ],
+)
+def test_samples_of_one_pass_sgd(text, exponent, with_log):
+    row = plan(Target(text)).row("one-pass SGD")
+    assert (row.exponent, row.with_log) == (exponent, with_log)
+
+
+def test_sgd_stops_at_the_first_leap_that_is_too_long():
+    """tanh(z1) is learned at n ~ d; He5(z2) needs d^4, so its energy 120 is left."""
+    row = plan(Target("tanh(z1) + He5(z2)"), d=1000, n=10_000, width=1000).row("one-pass SGD")
+    assert row.reached.distance(Subspace.span([[1.0, 0.0]])) < 1e-12
+    assert row.plateau.value == pytest.approx(120, abs=1e-8)
+    rich = plan(Target("tanh(z1) + He5(z2)"), d=10, n=10**4, width=1000).row("one-pass SGD")
+    assert rich.plateau.value == pytest.approx(0, abs=1e-12)
+    assert rich.here == "all"
+
+
+def test_one_giant_step_learns_the_range_of_the_leading_tensor():
+    found = plan(Target("He2(z1) + sign(z1*z2*z3)"), d=100, n=10**4, width=100)
+    row = found.row("one giant step")
+    assert (row.exponent, repr(row.reached)) == (2.0, "span(z1)")
+    assert row.plateau.value == pytest.approx(1.0, abs=1e-10)
+    assert found.row("giant steps with n ~ d").exponent == math.inf
+
+
+def test_residual_step_learns_the_range_of_the_hessian():
+    target = Target("z3 + z1*z2 + He3(z4)")
+    row = plan(target, d=100, n=20_000, width=200).row("residual step")
+    assert row.reached.distance(Subspace.span(np.eye(4)[:3])) < 1e-12
+    assert "rank 2 < 4" in row.note
+    assert row.plateau.value == pytest.approx(6.0)
+    assert plan(Target("He3(z)")).row("residual step").exponent == math.inf
+
+
+def test_thresholds_of_message_passing(parity):
+    amp, spectral = parity.row("Bayes-AMP"), parity.row("optimal spectral")
+    assert spectral.constant.agrees_with(0.575166, 3) or (
+        spectral.constant.value == pytest.approx(0.575166, rel=3e-3)
+    )
+    assert amp.constant.value == pytest.approx(math.pi**2 / 4, rel=3e-3)
+    assert (repr(spectral.reached), repr(amp.reached)) == ("span(z1)", "span(z1, z2, z3)")
+    assert spectral.plateau.value == pytest.approx(1, abs=1e-9)
+    between = plan(Target("He2(z1) + sign(z1*z2*z3)"), d=1000, n=1500).row("Bayes-AMP")
+    assert repr(between.reached) == "span(z1)"
+    hard = plan(Target("sign(z1*z2*z3)"), d=1000, n=10**5)
+    assert hard.row("Bayes-AMP").exponent == math.inf
+    assert "never at n ~ d: span(z1, z2, z3)" in hard.row("Bayes-AMP").note
+
+
+# ---- bounds
+
+
+def test_csq_bound():
+    """The reference value, and the limits: one query more or less, d^(k/2) up to logarithms."""
+    assert csq_tolerance(10_000, 4, queries=1e8) == pytest.approx(1.601e-4, rel=0.01)
+    bound = csq_bound(10_000, 4)
+    assert (bound.order, bound.exponent) == (4, 2.0)
+    assert bound.samples == pytest.approx(6.2e3, rel=0.01)
+    eps = np.geomspace(1e-3, 1, 200_001)
+    for d, k, q in [(1000, 3, 1e6), (500, 2, 1e3), (10**5, 6, 1e10)]:
+        brute = (eps**k + 2 * q * np.exp(-0.25 * eps**2 * d)).min()
+        assert csq_tolerance(d, k, queries=q) == pytest.approx(min(brute, 1), rel=1e-4)
+    slope = np.log(csq_bound(10**8, 4).samples / csq_bound(10**6, 4).samples) / np.log(100)
+    assert 1.7 < slope < 2.0  # d^2 with logarithms
+
+
+def test_bounds_of_a_plan(source, parity):
+    assert [(b.name, b.order) for b in parity.bounds] == [("CSQ", 2), ("SQ", 2)]
+    two = plan(Target("sign(z1) + sign(z2)")).bounds
+    assert [(b.name, b.order) for b in two] == [("CSQ", 1), ("CSQ", 2), ("SQ", 1)]
+    assert sq_bound(3).exponent == 1.5
+    with pytest.raises(BadData, match="must be positive"):
+        csq_tolerance(0, 2, queries=1)
+
+
+# ---- terms
+
+
+@pytest.mark.parametrize(
+    ("text", "basis", "kappa", "terms"),
+    [
+        ("z1 + z1*z2 + z1*z3", [[1, 0, 0]], 0, "z1"),
+        ("relu(z)", [], 1, "0.399 + 0.5*z1"),
+        ("z1**2 - 2*z2*z3", [], 2, "1 + He2(z1) - 2*z2*z3"),
+        ("(z1 + z2)**2/2", [[1, 1]], 0, "1 + He2(u1) (u1 along z1 + z2, u2 along z1 - z2)"),
+        ("sign(z1*z2)", [], 1, "nothing"),
+    ],
+)
+def test_terms(text, basis, kappa, terms):
+    f = Expression(text)
+    u = Subspace.span(np.array(basis, dtype=float).reshape(-1, f.r), f.r)
+    assert hermite_terms(f, u, kappa) == terms
+
+
+# ---- hierarchical targets
+
+
+def test_depth_of_the_canonical_example():
+    target = Sight("tanh(3*h)", "He2(z)/2 + He3(z)/6", exponent=0.5)
+    found = plan(target, d=1000, n=10**5, width=1000)
+    names = [row.algorithm for row in found.rows]
+    assert names == ["three layers, layerwise", "two layers", "kernel, random features"]
+    assert found.rows[0].exponent == 1.5
+    assert found.rows[0].plateau.value == pytest.approx(0, abs=1e-9)
+    errors = [row.plateau.value for row in found.rows]
+    assert errors == sorted(errors)
+    tree = Tree("tanh(h)", ["He2(z)/2", "z + He2(z)/2"], [0.75, 0.5])
+    assert "deep, layerwise" in [row.algorithm for row in plan(tree).rows]
+
+
+# ---- showing it
+
+
+def test_summary_is_one_screen(source, parity):
+    for found in (source, parity):
+        lines = found.summary().splitlines()
+        assert len(lines) <= 30
+        assert max(map(len, lines)) <= 125
+    assert "52         4         0" in source.summary()
+
+
+def test_dictionary_is_plain_json(source, parity):
+    for found in (source, parity):
+        again = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+        assert len(again["rows"]) == len(found.rows)
+    assert again["rows"][0].keys() >= {"algorithm", "exponent", "margin", "plateau", "here"}
+
+
+def test_html_is_escaped():
+    assert "<script" not in plan(Target("z1"))._repr_html_()
+    assert "n &gt; " in plan(Target("z**2"))._repr_html_()
+
+
+def test_references_exist(source, parity):
+    cited = {key for found in (source, parity) for row in found.rows for key in row.cites}
+    assert cited <= set(references())
+
+
+def test_text_stands_for_a_target():
+    assert plan("z1*z2").target == Target("z1*z2")
+
+
+def test_bad_input():
+    target = Target("z1*z2*z3")
+    with pytest.raises(BadData, match="d must be an integer >= 2, got 1"):
+        plan(target, d=1)
+    with pytest.raises(BadData, match="n must be an integer >= 1, got -5"):
+        plan(target, n=-5)
+    with pytest.raises(BadData, match="width must be an integer"):
+        plan(target, width=2.5)
+    with pytest.raises(BadData, match="d must be at least r = 3, got 2"):
+        plan(target, d=2)
+    with pytest.raises(BadData, match="needs a Target"):
+        plan(3.0)
+    with pytest.raises(BadData, match="no algorithm 'sgd' in this plan, it has"):
+        plan(target).row("sgd")
+
+
+def test_a_plan_imports_little():
+    code = (
+        "import sys; from gradone.analysis.plan import plan; plan('He2(z1) + sign(z1*z2)');"
+        "print([m for m in ('scipy.stats', 'scipy.optimize', 'xarray', 'matplotlib', 'sympy')"
+        " if m in sys.modules])"
+    )
+    run = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert run.stdout.strip() == "[]"
