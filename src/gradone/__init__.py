@@ -11,6 +11,10 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .analysis.analyze import Analysis as Analysis
+    from .analysis.analyze import analyze as analyze
+    from .analysis.plan import Plan as Plan
+    from .analysis.plan import plan as plan
     from .base.errors import BadData as BadData
     from .base.errors import GradoneError as GradoneError
     from .base.errors import NotConverged as NotConverged
@@ -20,6 +24,7 @@ if TYPE_CHECKING:
     from .base.errors import TooLarge as TooLarge
     from .base.estimate import Estimate as Estimate
     from .base.references import cite as cite
+    from .targets.activation import Activation as Activation
     from .targets.hierarchical import Might as Might
     from .targets.hierarchical import QuadraticForms as QuadraticForms
     from .targets.hierarchical import Sight as Sight
@@ -31,6 +36,8 @@ if TYPE_CHECKING:
 
 # Public name -> module that defines it. Loaded on first use, so that `import gradone` stays fast.
 _PUBLIC = {
+    "Activation": "targets.activation",
+    "Analysis": "analysis.analyze",
     "BadData": "base.errors",
     "Committee": "targets.target",
     "Estimate": "base.estimate",
@@ -38,6 +45,7 @@ _PUBLIC = {
     "Might": "targets.hierarchical",
     "NotConverged": "base.errors",
     "OutOfRegime": "base.errors",
+    "Plan": "analysis.plan",
     "QuadraticForms": "targets.hierarchical",
     "Sample": "targets.sampling",
     "Sight": "targets.hierarchical",
@@ -46,10 +54,12 @@ _PUBLIC = {
     "TargetSyntaxError": "base.errors",
     "TooLarge": "base.errors",
     "Tree": "targets.hierarchical",
+    "analyze": "analysis.analyze",
     "cite": "base.references",
+    "plan": "analysis.plan",
     "zoo": "targets.zoo",
 }
-_ROOMS = ("base", "calculus", "targets")
+_ROOMS = ("analysis", "base", "calculus", "targets")
 
 __all__ = [*sorted(_PUBLIC), "__version__"]
 

@@ -39,6 +39,8 @@ from gradone.targets.language.expression import Expression
 from gradone.targets.target import Target
 
 P = "He2(z)/2 + He3(z)/6"
+LEGENDRE = np.polynomial.legendre.leggauss(300)
+HERMITE = np.polynomial.hermite_e.hermegauss(100)
 COMPLIANT = "abs(z) - 1.98582208*tanh(z)"
 
 
@@ -167,17 +169,13 @@ def test_tree_with_one_level_is_a_sight(canonical):
 
 
 def test_variance_of_the_weights_counts():
-    double = Sight("tanh(h)", "He2(z)/2", signs=[2.0, -2.0, 2.0, -2.0])
-    assert energies(double, 2) == energies(Sight("tanh(2*h)", "He2(z)/2"), 2) or energies(
-        double, 2
-    ).null.value == pytest.approx(energies(Sight("tanh(2*h)", "He2(z)/2"), 2).null.value, abs=1e-13)
+    double = energies(Sight("tanh(h)", "He2(z)/2", signs=[2.0, -2.0, 2.0, -2.0]), 2)
+    same = energies(Sight("tanh(2*h)", "He2(z)/2"), 2)
+    assert double.null.value == pytest.approx(same.null.value, abs=1e-13)
+    assert double.energy(2).value == pytest.approx(same.energy(2).value, abs=1e-13)
 
 
-def test_thin_margin_is_undecided():
-    exponent = level_exponents(Sight("tanh(h)**2 + 2e-6*sin(h)", "He2(z)/2")).outer
-    assert exponent.value in (1, None)
-    assert level_exponents(Sight("He2(h)", "z")).outer.value == 2
-    # Below the rounding of typed constants a coefficient is no signal.
+def test_rounding_of_typed_constants_is_no_signal():
     rounded = Sight("abs(h) + 1e-9*sin(h)", "z")
     assert level_exponents(rounded).outer.value == 2
 
@@ -349,7 +347,7 @@ OUTERS = ["tanh(3*h)", "sign(h)", "relu(h)", "h + He2(h)/2", "exp(h/3)", "abs(h)
 INNERS = [P, "z + He2(z)/2", "He2(z)/sqrt(2)", "He2(z) - He4(z)/10", "abs(z) - sqrt(2/pi)"]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     outer=st.sampled_from(OUTERS),
     inner=st.sampled_from(INNERS),
@@ -413,9 +411,9 @@ def test_committee_has_the_plateaus_of_one_branch():
 def test_noise_stability_against_a_plain_double_integral(text, rho):
     """Two methods: Mehler series or kink-aware planes against a dense product rule."""
     g = ScaledFunction(Expression(text), Fraction(2, 3))
-    u, wu = np.polynomial.legendre.leggauss(2000)
+    u, wu = LEGENDRE
     u, wu = 9 * u, 9 * wu * np.exp(-0.5 * (9 * u) ** 2) / math.sqrt(2 * math.pi)
-    x, w = np.polynomial.hermite_e.hermegauss(100)
+    x, w = HERMITE
     f = Target(text).link
     s = math.sqrt(2 / 3)
     inner = f(s * (rho * u[:, None] + math.sqrt(1 - rho**2) * x)) @ (w / w.sum())
@@ -495,45 +493,47 @@ def test_correction_of_the_second_hermite_polynomial(canonical):
     assert non_gaussianity(QuadraticForms("tanh(h)"), 64)[0].value == pytest.approx(14 / 128)
 
 
-def paired_labels(target, d, t, replicate, n):
-    """Labels at pairs of hidden inputs with correlation t, without drawing the inputs."""
+def covariances(target, d, t, replicate, n):
+    """Covariance of labels at inputs with correlations t and -t."""
     found = target.realization(d, replicate=replicate)
     rng = stream(0, "data", d=d, replicate=replicate, test="noise_stability")
     z, noise = rng.standard_normal((2, n, len(found.W_star)))
-    again = t * z + math.sqrt(1 - t * t) * noise
-    return tuple(found.label(part @ found.W_star)[0] for part in (z, again))
+    y = found.label(z @ found.W_star)[0]
+    result = []
+    for sign in (1, -1):
+        again = sign * t * z + math.sqrt(1 - t * t) * noise
+        other = found.label(again @ found.W_star)[0]
+        result.append(float(np.mean((y - y.mean()) * (other - other.mean()))))
+    return result
 
 
 @pytest.mark.stat
-@pytest.mark.parametrize("t", [0.8, -0.8])
 @pytest.mark.parametrize(
     "target",
     [
         Sight("tanh(2*h)", "z/2 + He2(z)/2", exponent=1.0),
-        Sight("h + relu(h)", "z + He3(z)/6", exponent=1.0),
+        Sight("h + relu(h)", "z + He3(z)/3", exponent=1.0),
         Might("h1*h2 + tanh(h1)", "He2(z)/2 + z/2", branches=2, exponent=0.85),
         Tree("tanh(h)", ["z/2 + He2(z)/2", "z + He2(z)/4"], [1.0, 0.5]),
     ],
     ids=["tanh", "relu", "might", "tree"],
 )
-def test_energies_agree_with_the_noise_stability_of_samples(target, t):
+def test_energies_agree_with_the_noise_stability_of_samples(target):
     r"""Cov(y, y') at correlation t is sum_q Phi_q t^q; t and -t separate even from odd degrees.
 
-    Would catch: w_j without j! (z + He3: off by 0.2), g at unit variance, levels composed in the
-    wrong order. The features are Gaussian up to Var(xi^2)/B: the allowance is that, per level,
-    relative to the variance of the label, over 8 (He_2 and He_3 of h carry a part of it).
+    Would catch: shares w_j without j! (case "relu", tried).
+    The features are Gaussian up to Var(xi^2)/B in He_2: the allowance is 1/8 of that, summed over
+    the levels and relative to the variance of the label; it vanishes like 1/B.
     """
-    d, replicates, n = 400, 16, 4000
-    covariances = []
-    for replicate in range(replicates):
-        y, again = paired_labels(target, d, t, replicate, n)
-        covariances.append(float(np.mean((y - y.mean()) * (again - again.mean()))))
-    mean, sem = np.mean(covariances), np.std(covariances, ddof=1) / math.sqrt(replicates)
+    d, t, replicates, n = 225, 0.8, 20, 5000
+    runs = np.array([covariances(target, d, t, i, n) for i in range(replicates)])
+    mean, sem = runs.mean(axis=0), runs.std(axis=0, ddof=1) / math.sqrt(replicates)
     found = energies(target, 40)
-    theory = sum(e.value * t**q for q, e in enumerate(found.phi, 1))
-    left = found.residual(40).value * abs(t) ** 41
+    theory = [sum(e.value * x**q for q, e in enumerate(found.phi, 1)) for x in (t, -t)]
+    left = found.residual(40).value * t**41
     bias = sum(e.value for e in non_gaussianity(target, d)) / 4 * found.null.value
-    assert abs(mean - theory) < student.ppf(1 - 5e-7, replicates - 1) * sem + bias + left
+    allowed = student.ppf(1 - 5e-7, replicates - 1) * sem + bias + left
+    assert (np.abs(mean - theory) < allowed).all()
 
 
 # ---- bad input

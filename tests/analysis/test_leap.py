@@ -287,3 +287,16 @@ def test_rewriting_keeps_the_values():
 def test_degree_is_bounded_by_the_cost():
     assert NumericFiltration(Expression("sign(z1*z2*z3*z4*z5)"), 12).degree == 8
     assert NumericFiltration(Expression("sign(z1*z2)"), 12).degree == 12
+
+
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_blocks_along_axes_agree_with_contracted_tensors(k):
+    """Two paths: U oblique (tensors), and the function rewritten so that U is an axis (indices)."""
+    f = Expression("tanh(z1 + z2)*z3 + He3(z2)*z1 + cos(z3)*z2**2")
+    R = rotation(3, 2)
+    oblique, axis = Subspace(R[:1]), Subspace.span([[1.0, 0.0, 0.0]])
+    plain = HermiteBlocks(f, 6).block(oblique, k)[0]
+    turned = HermiteBlocks(rewrite(f, R), 6).block(axis, k)[0]
+    singular = [np.linalg.svd(block, compute_uv=False) for block in (plain, turned)]
+    assert singular[0].min() > 1e-3
+    np.testing.assert_allclose(*singular, rtol=1e-8)

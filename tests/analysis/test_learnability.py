@@ -188,7 +188,9 @@ def test_rotations_rotate_subspaces_and_change_nothing_else(text, how):
             assert abs(s.threshold.value - t.threshold.value) <= error + 1e-9
 
 
-@pytest.mark.parametrize("relabel", ["1.001*({})", "tanh(({})/50)", "({})**3 + ({})", "({})/(1 + abs({}))"])
+@pytest.mark.parametrize(
+    "relabel", ["1.001*({})", "tanh(({})/50)", "({})**3 + ({})", "({})/(1 + abs({}))"]
+)
 @pytest.mark.parametrize("text", ["z1**2", "He3(z1)", "sign(z1*z2)", "z1*z2", "He4(z1)/9"])
 def test_invertible_relabelings_change_no_threshold(text, relabel):
     new = relabel.replace("{}", text)

@@ -264,7 +264,7 @@ def test_bad_input():
 
 def test_a_plan_imports_little():
     code = (
-        "import sys; from gradone.analysis.plan import plan; plan('He2(z1) + sign(z1*z2)');"
+        "import sys; from gradone.analysis.plan import plan; plan('sign(z1*z2)');"
         "print([m for m in ('scipy.stats', 'scipy.optimize', 'xarray', 'matplotlib', 'sympy')"
         " if m in sys.modules])"
     )

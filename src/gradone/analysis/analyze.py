@@ -131,11 +131,11 @@ class Analysis:
             notes["subspaces"] = "; ".join(self.queries.notes)
         return notes
 
-    def summary(self) -> str:
-        """One screen of text."""
+    def summary(self, *, heading: bool = True) -> str:
+        """One screen of text, with or without the target itself."""
         from .show import summary
 
-        return summary(self)
+        return summary(self, heading=heading)
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain data, ready for JSON."""

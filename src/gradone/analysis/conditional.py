@@ -179,13 +179,13 @@ def _mirrored(expression: Expression, given: int, degree: int) -> list[Estimate]
     r = expression.r
     parts = _parts(expression)
     total, error = np.zeros(degree + 1), np.zeros(degree + 1)
-    kind: Kind = "exact"
+    kind: Kind = "quadrature"
     for i, first in enumerate(parts):
         for second in parts[: i + 1]:
             found = _pair(first, second, given, r, expression.letter, degree)
             weight = 1.0 if second is first else 2.0  # (f, g) and (g, f) have equal energies
             total += weight * found[0]
-            error += weight * found[1]
+            error += weight * (found[1] + 64 * _EPS * np.abs(found[0]).max())
             kind = roughest(kind, found[2])
     return _estimates(np.maximum(total, 0.0), error, kind)
 

@@ -9,8 +9,8 @@ import numpy as np
 from ..base.estimate import Estimate, Kind
 
 # Energies are compared with the variance of the function. What lies below the first number is as
-# small as the rounding of typed constants such as 0.70710678; what lies above it is nonzero.
-FLOOR: dict[str, float] = {"exact": 1e-16, "quadrature": 1e-12, "monte_carlo": 2e-4}
+# small as the rounding of typed constants such as 0.70710678; what lies above is nonzero.
+FLOOR: dict[str, float] = {"exact": 1e-16, "quadrature": 1e-14, "monte_carlo": 2e-4}
 # With less accurate integrals, an energy known to be this small still counts as zero.
 _SMALL = 1e-10
 # A Monte Carlo error is a 99 % half-width, at least 2.58 standard errors: this makes it 6.

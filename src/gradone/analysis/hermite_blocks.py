@@ -74,6 +74,8 @@ class HermiteBlocks:
         The sum of its squares is :math:`|P_{U,=k} f|^2`, up to the total degree.
         """
         inside, outside = subspace.basis, subspace.complement().basis
+        if not np.count_nonzero(outside) > len(outside):
+            return self._aligned_block(outside.argmax(axis=1), k)
         values, errors = [], []
         for m in range(k, self.degree + 1 if len(inside) else k + 1):
             value, error = self.tensor(m)
@@ -82,6 +84,26 @@ class HermiteBlocks:
             # Errors are treated as independent: their squares add.
             errors.append(scale * np.sqrt(_turn(error**2, inside**2, m - k, outside**2, k)))
         return np.concatenate(values, axis=1), np.concatenate(errors, axis=1)
+
+    def _aligned_block(self, axes: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+        r"""The same when the complement is spanned by axes, without any tensor.
+
+        Equal columns are taken together: entry :math:`(j, \beta - e_j)` is
+        :math:`c_\beta \sqrt{\beta_j / (k \beta!)}`.
+        """
+        rows = np.flatnonzero(self._indices[:, axes].sum(axis=1) == k)
+        beta = self._indices[rows]
+        weights = (self.degree + 1) ** np.arange(self.r, dtype=np.int64)
+        keys = (beta @ weights)[:, None] - weights[axes]  # (row, j): the index without one factor
+        columns, place = np.unique(keys, return_inverse=True)
+        share = np.sqrt(beta[:, axes] / k)
+        value, error = np.zeros((2, len(axes), len(columns)))
+        j = np.broadcast_to(np.arange(len(axes)), keys.shape)
+        used = beta[:, axes] > 0
+        at = (j[used], place.reshape(keys.shape)[used])
+        value[at] = (share * self._value[rows, None])[used]
+        error[at] = (share * self._error[rows, None])[used]
+        return value, error
 
     def energy(self, subspace: Subspace, k: int) -> Energy:
         r"""Energy :math:`|P_{U,=k} f|^2` up to the total degree."""

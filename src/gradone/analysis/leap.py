@@ -101,7 +101,8 @@ def leap_record(expression: Expression, max_order: int = MAX_ORDER) -> LeapRecor
         Function of at most five variables.
     max_order : int
         Largest order that is looked at; also the largest total degree, which is lower for functions
-        of four and five variables. The notes say which degree was used.
+        of four and five variables and for blocks of three and more that do not separate. An
+        exponent that is not found is "> K" with the order that was reached.
 
     Examples
     --------

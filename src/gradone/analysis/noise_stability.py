@@ -21,6 +21,7 @@ from ..calculus.integrand import SeparableSum, Term
 from ..calculus.polynomial import Polynomial
 
 _CUT = 64
+_EPS = float(np.finfo(float).eps)
 _MOST_TERMS = 16
 
 
@@ -91,7 +92,7 @@ def _pair_of_one(f: _Series, g: _Series, rho: float) -> tuple[float, float]:
     if left > 1e-11 and abs(value) > 1e-3 * math.sqrt(f.left * g.left):
         both = bivariate_expectation(f.form, g.form, np.array([[1.0, rho], [rho, 1.0]]))
         if both.error < left:
-            return both.value, both.error
+            return both.value, both.error + 500 * _EPS * abs(both.value)  # rounding, many nodes
     return value, error + left
 
 

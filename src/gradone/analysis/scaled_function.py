@@ -182,6 +182,7 @@ class ScaledFunction:
             both = pair_mean(form, rho) or Estimate(0.0, math.inf)
         error = both.error + (2 * abs(mean.value) + mean.error) * mean.error
         error += self._stretch * self._sensitivity()  # at rho = 1, where it is largest
+        error += 500 * _EPS * self.null.value  # rounding of rules with very many nodes
         if error > series.error:
             return series
         return Estimate(both.value - mean.value**2, error, roughest(both.kind, mean.kind))

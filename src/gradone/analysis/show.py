@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .analyze import Analysis
     from .learnability import Stage
 
-_WIDTH = 88
+_WIDTH = 80
 _CLASS_SENTENCES = {
     "trivial": "learned from any number of samples proportional to d",
     "easy": "learned above a threshold of n/d",
@@ -102,10 +102,10 @@ def _facts(a: Analysis) -> list[str]:
     return facts
 
 
-def summary(a: Analysis) -> str:
+def summary(a: Analysis, *, heading: bool = True) -> str:
     """One screen of text."""
     noise = f"   (noise {a.target.noise:g})" if a.target.noise else ""
-    lines = [f"y = {a.target.text}{noise}", f"r = {a.target.r}", ""]
+    lines = [f"y = {a.target.text}{noise}", f"r = {a.target.r}", ""] if heading else []
     for name, value, sentence in _rows(a):
         lines.append(f"  {name:26s}{value}")
         if sentence:
@@ -172,7 +172,8 @@ def to_html(a: Analysis) -> str:
     """Table for notebooks."""
     e = html.escape
     rows = "".join(
-        f"<tr><th style='text-align:left'>{e(name)}</th><td>{e(value)}</td><td>{e(sentence)}</td></tr>"
+        f"<tr><th style='text-align:left'>{e(name)}</th><td>{e(value)}</td>"
+        f"<td>{e(sentence)}</td></tr>"
         for name, value, sentence in _rows(a)
     )
     stages = "".join(f"<li>{e(_stage(i, s)[3:])}</li>" for i, s in enumerate(a.grand_staircase, 1))

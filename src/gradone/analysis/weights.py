@@ -5,6 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import NamedTuple
 
+import numpy as np
+
 from ..base.estimate import Kind, roughest
 
 Number = Fraction | float
@@ -37,6 +39,8 @@ class Weights(NamedTuple):
 
 
 def _composition(outer: list[Number], inner: list[Number], degree: int) -> list[Number]:
+    if not all(isinstance(x, Fraction | int) for x in (*outer, *inner)):
+        return _float_composition(np.array(outer, float), np.array(inner, float), degree)
     result: list[Number] = [Fraction(0)] * (degree + 1)
     for coefficient in reversed(outer):  # Horner
         product: list[Number] = [Fraction(0)] * (degree + 1)
@@ -48,3 +52,11 @@ def _composition(outer: list[Number], inner: list[Number], degree: int) -> list[
         product[0] += coefficient
         result = product
     return result
+
+
+def _float_composition(outer: np.ndarray, inner: np.ndarray, degree: int) -> list[Number]:
+    result = np.zeros(degree + 1)
+    for coefficient in outer[::-1]:
+        result = np.convolve(result, inner)[: degree + 1]
+        result[0] += coefficient
+    return [float(x) for x in result]

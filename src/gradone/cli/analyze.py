@@ -25,7 +25,7 @@ def analyze(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
 ) -> None:
-    """Tell how hard a target is, and in which order its directions are learned."""
+    """Tell how hard a target is: exponents, classes, thresholds."""
     from ..analysis.analyze import analyze as verb
 
     found = verb(find_target(target, noise))

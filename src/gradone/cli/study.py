@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,7 +13,9 @@ from ._target import find_target
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from ..targets.hierarchy import HierarchicalTarget
     from ..targets.summary import Summary
+    from ..targets.target import Target
     from ..targets.zoo import Entry
 
 _BAR = 30  # width of a bar
@@ -34,12 +36,13 @@ def study(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
 ) -> None:
-    """Show the structure, energies and labels of a target."""
+    """Show the structure, difficulty, energies and labels of a target."""
     from ..targets.summary import summarize
     from ..targets.zoo import zoo
 
     chosen = find_target(target, noise)
     summary = summarize(chosen)
+    analysis, reason = _analysis(chosen)
     entry = zoo().find(chosen)
     if as_json:
         found = summary.to_dict()
@@ -48,17 +51,32 @@ def study(
             "shows": entry.shows,
             "cites": list(entry.cites),
         }
+        found["analysis"] = analysis and analysis.to_dict()
         typer.echo(json.dumps(found, indent=2, allow_nan=False))
         return
-    _show(summary, entry)
+    _show(summary, entry, analysis.summary(heading=False) if analysis else reason)
 
 
-def _show(summary: Summary, entry: Entry | None) -> None:
+def _analysis(target: Target | HierarchicalTarget) -> tuple[Any, str]:
+    """Analysis of a target, or the reason why there is none."""
+    from ..analysis.analyze import analyze
+    from ..base.errors import OutOfRegime
+
+    try:
+        return analyze(target), ""
+    except OutOfRegime as reason:
+        return None, str(reason)
+
+
+def _show(summary: Summary, entry: Entry | None, analysis: str) -> None:
     from ._terminal import console, show
 
     screen = console()
     _heading(screen, summary, entry)
     _table(screen, _first_facts(summary))
+    show(screen, "How hard it is", style="bold")
+    show(screen, analysis)
+    show(screen, "")
     if summary.energies:
         show(screen, "Hermite energies", style="bold")
         _energies(screen, summary)

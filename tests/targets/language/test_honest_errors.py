@@ -5,8 +5,8 @@ fixed number of them for each count of variables, because a plain draw has few w
 polynomials are left out (they are exact, and tested as such). For each: the mean, the mean square,
 every Hermite coefficient and every energy up to degree 4. The reference is `brute_force`, which
 shares no code with gradone, does not know the structure of the function, and is asked for a tenth
-of the reported error. It cannot go below rounding (r = 1), 1e-12 (r = 2) or about 1e-6 (r = 3); then it
-says less, and says so by its own error. A quantity counts as
+of the reported error. It cannot go below rounding (r = 1), 1e-12 (r = 2) or about 1e-6 (r = 3);
+then it says less, and says so by its own error. A quantity counts as
 
 * covered  if  \|value - reference\| <= error + error of the reference,
 * a bad miss  if  \|value - reference\| > 5 error + error of the reference.

@@ -294,6 +294,7 @@ def test_nothing_breaks_away_from_the_claimed_planes(rng):
         ("tanh(z1)*cos(z2)", 0, False),
         ("abs(1 + z1**2)", 0, False),
         ("sign(z1 - 100)*z1", 1, False),
+        ("tanh(sign(1 + z1**2)*2)*abs(z1)", 1, False),
         ("max(z1 - sqrt(2), z1)", 0, False),
     ],
 )

@@ -19,9 +19,9 @@ from ...targets.language.bounds import growth
 from ...targets.language.expression import Expression
 from ...targets.language.tree import multiply, power
 from ...targets.target import Target
+from ..frame import natural_frame
 from .labels import LabelFunction, label_function
 from .rules import Update
-from ..frame import natural_frame
 
 POINTS = 1 << 18
 _ENOUGH = 1e-4  # relative error at which product rules need no check by random points

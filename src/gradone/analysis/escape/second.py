@@ -21,10 +21,10 @@ from ...calculus.hermite import normal_density
 from ...calculus.integrand import Integrand, Plane
 from ...targets.language.bounds import growth
 from ...targets.language.expression import Expression
-from .path import decided_sign
-from .rules import Update
 from ..frame import rewrite
 from ..subspace import Subspace
+from .path import decided_sign
+from .rules import Update
 
 POINTS = 1 << 18
 _WIDTHS = (0.16, 0.08, 0.04)  # of the field that smooths a jump, extrapolated to zero

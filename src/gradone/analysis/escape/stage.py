@@ -29,12 +29,12 @@ import numpy as np
 from ...base.errors import BadData
 from ...base.estimate import Estimate, Kind
 from ...targets.target import Target
+from ..frame import natural_frame
+from ..subspace import Subspace
 from .integrals import largest_form, tensor
 from .path import Path, decided_sign, linear_time, power_time
 from .rules import Update
 from .second import SecondStage, second_stage
-from ..frame import natural_frame
-from ..subspace import Subspace
 
 Scaling = Literal["d", "d log d", "d^(l-1)", "stuck", "undecided"]
 

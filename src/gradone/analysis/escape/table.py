@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from ...base.errors import OutOfRegime
 from ...targets.activation import Activation
 from ...targets.target import Target
+from ..frame import natural_frame
 from .integrals import moments
 from .rules import Loss, Rule, Update
 from .stage import MAX_R, LinearStage
-from ..frame import natural_frame
 
 
 def escape(

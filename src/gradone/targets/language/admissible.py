@@ -31,6 +31,7 @@ _TOO_LARGE = 1e100  # squares, and sums of squares, must stay finite
 _MAX_SEARCHED = 150  # parts of denominators, logarithms and roots that are searched for zeros
 
 
+@np.errstate(all="ignore")  # what overflows here is refused, not reported
 def check_admissible(node: Node, text: str) -> None:
     """Raise :class:`TargetError`, naming the part that is to blame, if a node is not a target.
 

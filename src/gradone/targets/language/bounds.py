@@ -95,7 +95,7 @@ def _interval(node: Node, parts: list[Interval]) -> Interval:
                 return _times(parts[0], inverse) if inverse else (-math.inf, math.inf)
             return _times(parts[0], (1 / high, 1 / low))
         case Call(name=name):
-            if all(low == high for low, high in parts):  # a constant such as cos(3)
+            if all(low == high for low, high in parts) and is_constant(node):  # such as cos(3)
                 value = constant_value(node)
                 return value, value
             return FUNCTIONS[name].image(*parts)

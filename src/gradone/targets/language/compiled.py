@@ -117,8 +117,14 @@ def load_module(source: str) -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return sys.modules.setdefault(name, module)
+    # Registered before it runs: numba's cache of another process imports the module by its name.
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
 
 
 @lru_cache(maxsize=1)

@@ -1,0 +1,143 @@
+"""Everything that can be said about a hierarchical target before learning it."""
+
+from __future__ import annotations
+
+import html
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from ..targets.hierarchical import HierarchicalTarget
+from .hierarchical import (
+    LEARNERS,
+    Condition,
+    LevelExponents,
+    PlateauStep,
+    checklist,
+    level_exponents,
+    plateau_steps,
+    required_exponent,
+)
+from .show import estimate_data
+
+
+@dataclass(frozen=True)
+class HierarchicalAnalysis:
+    """Exponents per level, assumptions of the depth theorem, and error plateaus.
+
+    Parameters
+    ----------
+    target : hierarchical target
+        What was analyzed.
+    levels : LevelExponents
+        Information exponents of the outer and inner functions, and compositional ones.
+
+    Examples
+    --------
+    >>> from gradone import Sight
+    >>> a = analyze_hierarchical(Sight(outer="tanh(3*h)", inner="He2(z)/2 + He3(z)/6"))
+    >>> a.information_exponent, a.data_exponents["three_layer"]
+    (2, 1.5)
+    """
+
+    target: HierarchicalTarget
+    levels: LevelExponents
+
+    @property
+    def information_exponent(self) -> int | None:
+        """Compositional information exponent of the directions."""
+        return self.levels.compositional[0].value
+
+    @cached_property
+    def checklist(self) -> tuple[Condition, ...]:
+        """Assumptions of the theorem on layerwise training, for a ReLU network."""
+        return checklist(self.target)
+
+    @cached_property
+    def data_exponents(self) -> dict[str, float]:
+        """Power of d in the number of samples each kind of learner needs."""
+        return {learner: required_exponent(self.target, learner) for learner in LEARNERS}
+
+    @cached_property
+    def plateaus(self) -> dict[str, tuple[PlateauStep, ...]]:
+        """Error that is left against log n / log d, for each kind of learner."""
+        return {learner: plateau_steps(self.target, learner) for learner in LEARNERS}
+
+    def summary(self, *, heading: bool = True) -> str:
+        """One screen of text, with or without the target itself."""
+        lines = [f"{self.target!r}", ""] if heading else []
+        lines += ["Information exponents"]
+        lines += [f"  {name:30s}{value}" for name, value in self._exponents()]
+        lines += ["", "Samples needed to learn everything"]
+        lines += [f"  {_name(k):30s}{_power(v)}" for k, v in self.data_exponents.items()]
+        lines += ["", "Error left when n passes d^kappa"]
+        for learner, steps in self.plateaus.items():
+            path = "  ".join(f"{s.kappa:.3g}: {s.error.value:.4g}" for s in steps)
+            lines.append(f"  {_name(learner):30s}{path}")
+        lines += ["", "Assumptions of the theorem (ReLU network)"]
+        lines += [f"  {c.id:4s}{c.verdict:18s}{c.why}" for c in self.checklist]
+        return "\n".join(lines)
+
+    def _exponents(self) -> list[tuple[str, str]]:
+        rows = [("outer function g", repr(self.levels.outer))]
+        rows += [(f"inner function P_{i}", repr(e)) for i, e in enumerate(self.levels.inner, 1)]
+        names = ["directions z", *(f"features h_{i}" for i in range(1, len(self.levels.inner) + 1))]
+        return rows + [
+            (f"label seen from {name}", str(e.value if e.value is not None else e.note))
+            for name, e in zip(names, self.levels.compositional, strict=True)
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain data, ready for JSON."""
+        return {
+            "target": repr(self.target),
+            "outer": {"value": self.levels.outer.value, "note": self.levels.outer.note},
+            "inner": [{"value": e.value, "note": e.note} for e in self.levels.inner],
+            "compositional": [
+                {"value": e.value, "note": e.note} for e in self.levels.compositional
+            ],
+            "data_exponents": {
+                k: v if math.isfinite(v) else None for k, v in self.data_exponents.items()
+            },
+            "plateaus": {
+                k: [{"kappa": s.kappa, "error": estimate_data(s.error)} for s in steps]
+                for k, steps in self.plateaus.items()
+            },
+            "checklist": [
+                {
+                    "id": c.id,
+                    "kind": c.kind,
+                    "statement": c.statement,
+                    "verdict": c.verdict,
+                    "value": None if c.value is None else estimate_data(c.value),
+                    "why": c.why,
+                }
+                for c in self.checklist
+            ],
+        }
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><th style='text-align:left'>{html.escape(c.id)}</th><td>{html.escape(c.verdict)}"
+            f"</td><td>{html.escape(c.why)}</td></tr>"
+            for c in self.checklist
+        )
+        exponents = "".join(
+            f"<tr><th style='text-align:left'>{html.escape(a)}</th><td>{html.escape(b)}</td></tr>"
+            for a, b in self._exponents()
+        )
+        return f"<p>$${self.target.latex}$$</p><table>{exponents}</table><table>{rows}</table>"
+
+
+def _name(learner: str) -> str:
+    return learner.replace("_", " ").replace("lazy", "kernel, random features")
+
+
+def _power(exponent: float) -> str:
+    return f"d^{exponent:.4g}" if math.isfinite(exponent) else "no power of d is enough"
+
+
+def analyze_hierarchical(target: HierarchicalTarget) -> HierarchicalAnalysis:
+    """Analysis of a hierarchical target; :func:`gradone.analyze` calls it."""
+    return HierarchicalAnalysis(target, level_exponents(target))

@@ -1,0 +1,43 @@
+"""``gradone plan``: what each algorithm learns from the data at hand."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from ._app import app
+from ._target import find_target
+
+
+@app.command()
+def plan(
+    target: Annotated[
+        str,
+        typer.Argument(
+            metavar="EXPRESSION|ZOO-NAME",
+            help="A function of z1 ... z9, or the name of a target of the zoo.",
+        ),
+    ],
+    d: Annotated[int, typer.Option("--d", help="Dimension of the input.")],
+    n: Annotated[
+        int | None, typer.Option("--n", help="Number of samples; 5 d if not given.")
+    ] = None,
+    width: Annotated[
+        int | None, typer.Option("--width", help="Number of neurons; d if not given.")
+    ] = None,
+    noise: Annotated[
+        float | None, typer.Option("--noise", help="Variance of the label noise.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
+) -> None:
+    """Rank the algorithms by the data they need, at given d, n, width."""
+    from ..analysis.plan import plan as verb
+
+    sizes = {"d": d, "n": 5 * d if n is None else n, "width": d if width is None else width}
+    found = verb(find_target(target, noise), **sizes)
+    if as_json:
+        typer.echo(json.dumps(found.to_dict(), indent=2, allow_nan=False))
+    else:
+        typer.echo(found.summary())

@@ -1,0 +1,24 @@
+"""The names that users call: removing one needs a note in the changelog for one minor version."""
+
+import gradone as gd
+
+NAMES = """
+Activation Analysis BadData Committee Estimate GradoneError Might NotConverged OutOfRegime Plan
+QuadraticForms Sample Sight Target TargetError TargetSyntaxError TooLarge Tree __version__ analyze
+cite plan zoo
+""".split()
+
+
+def test_the_list_of_public_names_is_frozen():
+    assert sorted(gd.__all__) == sorted(NAMES)
+
+
+def test_every_public_name_exists_and_has_a_docstring():
+    for name in NAMES:
+        thing = getattr(gd, name)
+        if name != "__version__":
+            assert thing.__doc__, name
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    assert not hasattr(gd, "sgn")
