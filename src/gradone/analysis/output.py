@@ -31,7 +31,7 @@ from .subspace import Subspace
 _POINTS = 1 << 19
 _REACH = 5.5
 _NODES = 64
-_MAX_PANELS = 8
+_MAX_PANELS = 5
 # Gauss-Kronrod pair of 7 and 15 nodes on [-1, 1], right half: two rules for the price of one.
 _HALF = np.array(
     [  # node, Kronrod weight, Gauss weight

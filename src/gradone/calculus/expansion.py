@@ -215,7 +215,7 @@ def hermite_expansion(
 
 
 def expectation(
-    f: SeparableSum, *, tolerance: float = 1e-10, points: int | None = None
+    f: SeparableSum, *, tolerance: float = 1e-12, points: int | None = None
 ) -> Estimate:
     r"""Gaussian mean :math:`\mathbb{E}[f(z)]`, :math:`z \sim \mathcal{N}(0, I_r)`.
 

@@ -20,6 +20,7 @@ from .integrand import Integrand, Plane
 from .line import gauss_legendre
 
 MAX_SPLITS = 24
+_STEEP, _LAYER = 4.0, 7.0
 _CHUNK = 1 << 20
 _EPS = float(np.finfo(float).eps)
 _HERMITE_LEVELS = (12, 17, 24, 34, 48, 68, 96)  # beyond that the weights underflow
@@ -71,7 +72,7 @@ def _refine(
             change = np.abs(new - value)
             largest = float(change.max())
             error = np.maximum(change, 0.1 * largest) + 1e-3 * min(before, size)
-            best = BlockCoefficients(new, error + 16 * _EPS * size * math.sqrt(degree + 1))
+            best = BlockCoefficients(new, error + 64 * _EPS * size * math.sqrt(degree + 1))
             before = largest
             if float(best.error.max()) <= tolerance * size:
                 return best, True
@@ -117,11 +118,27 @@ def _eliminate(planes: Sequence[Plane], order: Sequence[int]) -> list[list[Plane
             if length > 1e-12:
                 offset = p.offset / p.normal[axis] - q.offset / q.normal[axis]
                 rest.append(Plane(tuple(normal / length), offset / length))
+        rest += [crossing for p in here for crossing in _leaving(p, axis)]
         splits.append(here)
         current = _different(rest)
         if len(current) > MAX_SPLITS or len(here) > MAX_SPLITS:
             return None
     return splits[::-1]
+
+
+def _leaving(plane: Plane, axis: int) -> list[Plane]:
+    """Where the split of a steep plane leaves the range that matters along `axis`.
+
+    The integral over this axis then changes fast, within a layer of the other variables.
+    """
+    others = np.array(plane.normal)
+    others[axis] = 0.0
+    length = float(np.linalg.norm(others))
+    if length < _STEEP * abs(plane.normal[axis]):
+        return []
+    reach = _LAYER * plane.normal[axis]
+    normal = tuple(others / length)
+    return [Plane(normal, (plane.offset + s * reach) / length) for s in (-1.0, 1.0)]
 
 
 def _different(planes: list[Plane]) -> list[Plane]:

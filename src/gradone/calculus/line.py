@@ -55,7 +55,7 @@ def line_coefficients(f: Integrand, degree: int, tolerance: float) -> BlockCoeff
         error += gap[~poor].sum(axis=0)
         middle = (low[poor] + high[poor]) / 2
         low, high = np.concatenate([low[poor], middle]), np.concatenate([middle, high[poor]])
-    rounding = 8 * _EPS * size * np.sqrt(np.arange(degree + 1) + 1.0)
+    rounding = 16 * _EPS * size * np.sqrt(np.arange(degree + 1) + 1.0)
     return BlockCoefficients(total, error + rounding)
 
 

@@ -51,15 +51,14 @@ def _second_moments(
 ) -> np.ndarray | None:
     sigma = math.sqrt(noise)
     inner = [b for b in breaks if -_REACH < b < _REACH]
-    grid = np.unique([*np.linspace(-_REACH, _REACH, 301), *inner])
+    grid = np.unique([*np.linspace(-_REACH, _REACH, 121), *inner])
     # Panels short enough that g moves by less than the noise in each.
     rise = np.abs(np.diff(g(grid)))
     parts = np.ceil(np.clip(rise / (2 * sigma * coarseness), 1, 200)).astype(int)
-    edges = np.unique(
-        np.concatenate(
-            [np.linspace(a, b, n + 1) for a, b, n in zip(grid, grid[1:], parts, strict=False)]
-        )
-    )
+    start = np.repeat(grid[:-1], parts)
+    index = np.arange(len(start)) - np.repeat(np.cumsum(parts) - parts, parts)
+    low = start + index * np.repeat(np.diff(grid) / parts, parts)
+    edges = np.append(low, grid[-1])
     t, w = gauss_legendre(6 if coarseness == 1 else 5)
     width = np.diff(edges)[:, None]
     z = (edges[:-1, None] + width * t).ravel()

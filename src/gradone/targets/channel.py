@@ -93,7 +93,7 @@ class OutputChannel:
 
         Examples
         --------
-        >>> [f([[0.3]])[0] for f in OutputChannel(Expression("sign(z)")).indicators()]
+        >>> [abs(float(f([[0.3]])[0])) for f in OutputChannel(Expression("sign(z)")).indicators()]
         [0.0, 1.0]
         """
         values = self._values

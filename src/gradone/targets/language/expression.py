@@ -64,6 +64,9 @@ class Expression:
     def __hash__(self) -> int:
         return hash((self.tree, self.r))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_restore, (self.tree, self.text, self.letter, self.r))
+
     def __repr__(self) -> str:
         return f"Expression({self.text!r})"
 
@@ -185,6 +188,13 @@ class Expression:
     def hermite(self, degree: int) -> HermiteExpansion:
         """Hermite coefficients, tensors and energies up to a total degree."""
         return _expansion(self, degree)
+
+
+def _restore(tree: Node, text: str, letter: str, r: int) -> Expression:
+    """Expression that crossed a process boundary; what was derived from it is derived again."""
+    expression = Expression.__new__(Expression)
+    expression._set(tree, text, letter, r)
+    return expression
 
 
 @lru_cache(maxsize=128)
