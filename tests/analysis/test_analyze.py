@@ -113,8 +113,8 @@ def cpu_time(action) -> float:
 
 def test_speed(monkeypatch):
     """Below a second for two directions, three for the example; twice that on a busy machine."""
-    from gradone.analysis.leap import leap_record
-    from gradone.analysis.learnability import learnability
+    from gradone.analysis.correlation.leap import leap_record
+    from gradone.analysis.queries.learnability import learnability
 
     for text, limit in [
         ("z1*z2", 1.0),

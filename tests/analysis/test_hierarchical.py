@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from scipy.special import ndtr
 from scipy.stats import t as student
 
-from gradone.analysis.chain import chain
-from gradone.analysis.hierarchical import (
+from gradone.analysis.depth import (
     LEARNERS,
     checklist,
     energies,
@@ -30,8 +29,9 @@ from gradone.analysis.hierarchical import (
     random_bias_energies,
     required_exponent,
 )
-from gradone.analysis.noise_stability import pair_mean
-from gradone.analysis.scaled_function import ScaledFunction
+from gradone.analysis.depth.chain import chain
+from gradone.analysis.depth.noise_stability import pair_mean
+from gradone.analysis.depth.scaled_function import ScaledFunction
 from gradone.base.errors import BadData, OutOfRegime, TargetError
 from gradone.base.seeds import stream
 from gradone.targets.hierarchical import Might, QuadraticForms, Sight, Tree
@@ -590,7 +590,7 @@ def test_plain_targets_are_refused():
 
 def test_import_is_light():
     code = (
-        "import sys, gradone.analysis.hierarchical as h;"
+        "import sys, gradone.analysis.depth as h;"
         "from gradone.targets.hierarchical import Sight;"
         "t = Sight('tanh(3*h)', 'He2(z)/2'); h.checklist(t); h.plateau_steps(t);"
         "print(*sys.modules)"

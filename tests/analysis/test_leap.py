@@ -11,12 +11,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gradone.analysis.correlation.filtration import NumericFiltration
+from gradone.analysis.correlation.hermite_blocks import HermiteBlocks
+from gradone.analysis.correlation.leap import (
+    giant_step_staircase,
+    information_exponent,
+    leap_record,
+)
+from gradone.analysis.correlation.polynomial_staircase import rational_frame
 from gradone.analysis.exponent import Energy
-from gradone.analysis.filtration import NumericFiltration
 from gradone.analysis.frame import linear_forms, natural_frame, rewrite
-from gradone.analysis.hermite_blocks import HermiteBlocks
-from gradone.analysis.leap import giant_step_staircase, information_exponent, leap_record
-from gradone.analysis.polynomial_staircase import rational_frame
 from gradone.analysis.subspace import Subspace
 from gradone.base.errors import OutOfRegime
 from gradone.targets.language.expression import Expression

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gradone.analysis import output
-from gradone.analysis.learnability import (
+from gradone.analysis.queries import output
+from gradone.analysis.queries.learnability import (
     _blurred,
     _easy_operator,
     _full_tensor,

@@ -10,10 +10,10 @@ import sys
 import numpy as np
 import pytest
 
-from gradone.analysis.bounds import csq_bound, csq_tolerance, sq_bound
-from gradone.analysis.hermite_terms import hermite_terms
+from gradone.analysis.correlation.hermite_terms import hermite_terms
+from gradone.analysis.plan.bounds import csq_bound, csq_tolerance, sq_bound
 from gradone.analysis.plan import plan
-from gradone.analysis.plan_row import Sizes
+from gradone.analysis.plan.row import Sizes
 from gradone.analysis.subspace import Subspace
 from gradone.base.errors import BadData
 from gradone.base.references import references

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gradone.analysis.conditional import _mirrored, _on_grid
-from gradone.analysis.leap import giant_step_staircase
-from gradone.analysis.plateau import conditional_energies, plateau
-from gradone.analysis.polynomial_staircase import exact_conditional_energies
+from gradone.analysis.correlation.conditional import _mirrored, _on_grid
+from gradone.analysis.correlation.leap import giant_step_staircase
+from gradone.analysis.correlation.plateau import conditional_energies, plateau
+from gradone.analysis.correlation.polynomial_staircase import exact_conditional_energies
 from gradone.analysis.subspace import Subspace
 from gradone.base.errors import BadData
 from gradone.calculus.polynomial import Polynomial

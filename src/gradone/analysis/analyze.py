@@ -11,8 +11,8 @@ from ..base.errors import BadData, OutOfRegime
 from ..base.estimate import Estimate
 from ..targets.hierarchical import HierarchicalTarget
 from ..targets.target import Target
-from .leap import LeapRecord, giant_step_staircase, leap_record
-from .learnability import Learnability, Stage, learnability
+from .correlation.leap import LeapRecord, giant_step_staircase, leap_record
+from .queries.learnability import Learnability, Stage, learnability
 from .subspace import Subspace
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from ..targets.hierarchical import HierarchicalTarget
-from .hierarchical import (
+from .depth import (
     LEARNERS,
     Condition,
     LevelExponents,

@@ -55,9 +55,9 @@ def _second_moments(
     # Panels short enough that g moves by less than the noise in each.
     rise = np.abs(np.diff(g(grid)))
     parts = np.ceil(np.clip(rise / (2 * sigma * coarseness), 1, 200)).astype(int)
-    start = np.repeat(grid[:-1], parts)
-    index = np.arange(len(start)) - np.repeat(np.cumsum(parts) - parts, parts)
-    low = start + index * np.repeat(np.diff(grid) / parts, parts)
+    left = np.repeat(grid[:-1], parts)
+    index = np.arange(len(left)) - np.repeat(np.cumsum(parts) - parts, parts)
+    low = left + index * np.repeat(np.diff(grid) / parts, parts)
     edges = np.append(low, grid[-1])
     t, w = gauss_legendre(6 if coarseness == 1 else 5)
     width = np.diff(edges)[:, None]

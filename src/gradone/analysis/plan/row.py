@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..base.estimate import Estimate
-from .subspace import Subspace
+from ...base.estimate import Estimate
+from ..subspace import Subspace
 
 
 @dataclass(frozen=True)

@@ -16,17 +16,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..calculus.branches import branch_grams
-from ..calculus.hermite import factorials, multi_indices
-from ..calculus.noisy_line import noisy_line_grams
-from ..calculus.output_gram import OutputGram, average
-from ..calculus.slicing import sliced_grams
-from ..calculus.sobol import SobolSequence, gaussian_points
-from ..targets.channel import OutputChannel
-from ..targets.language.expression import Expression
-from ..targets.language.transform import given
-from .frame import natural_frame, rewrite
-from .subspace import Subspace
+from ...calculus.branches import branch_grams
+from ...calculus.hermite import factorials, multi_indices
+from ...calculus.noisy_line import noisy_line_grams
+from ...calculus.output_gram import OutputGram, average
+from ...calculus.slicing import sliced_grams
+from ...calculus.sobol import SobolSequence, gaussian_points
+from ...targets.channel import OutputChannel
+from ...targets.language.expression import Expression
+from ...targets.language.transform import given
+from ..frame import natural_frame, rewrite
+from ..subspace import Subspace
 
 _POINTS = 1 << 19
 _REACH = 5.5

@@ -18,12 +18,12 @@ from functools import lru_cache
 
 import numpy as np
 
-from ..base.estimate import Estimate
-from ..targets.language.expression import Expression
-from .exponent import Energy, Exponent
+from ...base.estimate import Estimate
+from ...targets.language.expression import Expression
+from ..exponent import Energy, Exponent
+from ..subspace import Subspace
 from .filtration import ExactFiltration, NumericFiltration, snapped
 from .plateau import plateau
-from .subspace import Subspace
 
 MAX_ORDER = 12
 

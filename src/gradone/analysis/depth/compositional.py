@@ -21,11 +21,11 @@ from fractions import Fraction
 
 import numpy as np
 
-from ..base.errors import BadData, OutOfRegime
-from ..base.estimate import Estimate, Kind
-from ..targets.hierarchical import HierarchicalTarget
+from ...base.errors import BadData, OutOfRegime
+from ...base.estimate import Estimate, Kind
+from ...targets.hierarchical import HierarchicalTarget
+from ..exponent import Energy, Exponent
 from .chain import Chain, chain
-from .exponent import Energy, Exponent
 from .scaled_function import ScaledFunction
 from .weights import Number, Weights
 
@@ -98,7 +98,7 @@ def information_exponent(f: ScaledFunction, symbol: str, highest: int = HIGHEST)
     >>> from gradone.targets.language.expression import Expression
     >>> g = ScaledFunction(Expression("tanh(z)"), Fraction(1))
     >>> information_exponent(g, "mu")
-    1 (mu_1 = 0.605706 ± 2e-15)
+    1 (mu_1 = 0.605706 ± 4e-15)
     """
     zeros: list[str] = []
     for m in range(1, highest + 1):

@@ -18,16 +18,16 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple, get_args
 
-from ..base.errors import BadData, did_you_mean
-from ..base.estimate import Estimate
-from ..targets.hierarchical import HierarchicalTarget
-from ..targets.language.expression import Expression
-from ..targets.language.tree import power
+from ...base.errors import BadData, did_you_mean
+from ...base.estimate import Estimate
+from ...targets.hierarchical import HierarchicalTarget
+from ...targets.language.expression import Expression
+from ...targets.language.tree import power
 from .chain import Chain, chain
 from .compositional import level_exponents
 
 DepthLearner = Literal["lazy", "two_layer", "three_layer", "deep"]
-LEARNERS: tuple[str, ...] = get_args(DepthLearner)
+LEARNERS: tuple[DepthLearner, ...] = get_args(DepthLearner)
 
 
 def required_exponent(

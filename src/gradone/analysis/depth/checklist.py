@@ -25,11 +25,11 @@ from typing import Literal
 
 import numpy as np
 
-from ..base.errors import BadData
-from ..base.estimate import Estimate
-from ..targets.activation import Activation
-from ..targets.hierarchical import HierarchicalTarget
-from ..targets.hierarchy import Signs, checked_signs
+from ...base.errors import BadData
+from ...base.estimate import Estimate
+from ...targets.activation import Activation
+from ...targets.hierarchical import HierarchicalTarget
+from ...targets.hierarchy import Signs, checked_signs
 from .activation_conditions import is_expressive, twice_activated
 from .chain import Chain, chain, flat_weights
 from .compositional import HIGHEST, LevelExponents, is_nonzero, level_exponents, shown

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from ..targets.language.expression import Expression
-from ..targets.language.functions import FUNCTIONS
-from ..targets.language.tree import Call, Node, Power, Product, Quotient, Sum, Variable, fold
+from ...targets.language.expression import Expression
+from ...targets.language.functions import FUNCTIONS
+from ...targets.language.tree import Call, Node, Power, Product, Quotient, Sum, Variable, fold
 
 
 def polynomial_degree(expression: Expression) -> float:

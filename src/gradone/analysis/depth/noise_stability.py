@@ -14,11 +14,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..base.estimate import Estimate
-from ..calculus.bivariate import bivariate_expectation
-from ..calculus.expansion import hermite_expansion
-from ..calculus.integrand import SeparableSum, Term
-from ..calculus.polynomial import Polynomial
+from ...base.estimate import Estimate
+from ...calculus.bivariate import bivariate_expectation
+from ...calculus.expansion import hermite_expansion
+from ...calculus.integrand import SeparableSum, Term
+from ...calculus.polynomial import Polynomial
 
 _CUT = 64
 _EPS = float(np.finfo(float).eps)

@@ -17,11 +17,11 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from ..base.estimate import Kind
-from ..calculus.hermite import factorials
-from ..targets.language.expression import Expression
-from .exponent import FLOOR, SAFETY, Energy
-from .subspace import Subspace
+from ...base.estimate import Kind
+from ...calculus.hermite import factorials
+from ...targets.language.expression import Expression
+from ..exponent import FLOOR, SAFETY, Energy
+from ..subspace import Subspace
 
 
 class HermiteBlocks:

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from ..base.estimate import Estimate
+from ...base.estimate import Estimate
 
 Verdict = Literal["holds", "fails", "cannot be decided"]
 

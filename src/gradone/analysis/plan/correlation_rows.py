@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from ..base.errors import OutOfRegime
-from ..base.estimate import Estimate
-from ..targets.language.expression import Expression
-from .frame import natural_frame
-from .hermite_blocks import HermiteBlocks
-from .hermite_terms import hermite_terms
-from .leap import LeapRecord, giant_step_staircase
-from .plan_row import PlanRow, Sizes
-from .plateau import plateau
-from .subspace import Subspace
+from ...base.errors import OutOfRegime
+from ...base.estimate import Estimate
+from ...targets.language.expression import Expression
+from ..correlation.hermite_blocks import HermiteBlocks
+from ..correlation.hermite_terms import hermite_terms
+from ..correlation.leap import LeapRecord, giant_step_staircase
+from ..correlation.plateau import plateau
+from ..frame import natural_frame
+from ..subspace import Subspace
+from .row import PlanRow, Sizes
 
 _TABLE = (0, 1, 2)  # powers of d in the table of plateaus
 

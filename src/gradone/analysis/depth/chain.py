@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from ..base.errors import BadData, OutOfRegime
-from ..base.estimate import Estimate, roughest
-from ..targets.hierarchical import HierarchicalTarget, Might, QuadraticForms, Sight, Tree
-from ..targets.language.expression import Expression
+from ...base.errors import BadData, OutOfRegime
+from ...base.estimate import Estimate, roughest
+from ...targets.hierarchical import HierarchicalTarget, Might, QuadraticForms, Sight, Tree
+from ...targets.language.expression import Expression
 from .scaled_function import ScaledFunction
 from .weights import Number, Weights
 

@@ -6,16 +6,16 @@ import html
 from dataclasses import dataclass
 from typing import Any
 
-from ..base.errors import BadData
-from ..targets.hierarchy import HierarchicalTarget
-from ..targets.sampled import Sampled, whole_number
-from ..targets.target import Target
+from ...base.errors import BadData
+from ...targets.hierarchy import HierarchicalTarget
+from ...targets.sampled import Sampled, whole_number
+from ...targets.target import Target
+from ..correlation.leap import LeapRecord, leap_record
 from .bounds import Bound, csq_bound, sq_bound
 from .correlation_rows import correlation_rows
 from .depth_rows import depth_rows
-from .leap import LeapRecord, leap_record
-from .plan_row import PlanRow, Sizes, finite
 from .query_rows import query_rows
+from .row import PlanRow, Sizes, finite
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,7 @@ def plan(target: Sampled | str, *, d: int = 1000, n: int = 5000, width: int = 10
         raise BadData(f"a plan needs a Target or a hierarchical target, got {target!r}")
     if sizes.d < target.r:
         raise BadData(f"d must be at least r = {target.r}, got {sizes.d}")
-    from .learnability import learnability
+    from ..queries.learnability import learnability
 
     expression = target.expression
     record = leap_record(expression)

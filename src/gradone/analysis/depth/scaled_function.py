@@ -18,15 +18,15 @@ from functools import cached_property
 
 import numpy as np
 
-from ..base.errors import OutOfRegime
-from ..base.estimate import Estimate, roughest
-from ..calculus.bivariate import bivariate_expectation
-from ..calculus.expansion import HermiteExpansion
-from ..calculus.polynomial import Polynomial
-from ..targets.language.expression import Expression
-from ..targets.language.functions import substitute
-from ..targets.language.tree import Node, Variable, add, multiply, number, power
-from ..targets.target import variance
+from ...base.errors import OutOfRegime
+from ...base.estimate import Estimate, roughest
+from ...calculus.bivariate import bivariate_expectation
+from ...calculus.expansion import HermiteExpansion
+from ...calculus.polynomial import Polynomial
+from ...targets.language.expression import Expression
+from ...targets.language.functions import substitute
+from ...targets.language.tree import Node, Variable, add, multiply, number, power
+from ...targets.target import variance
 from .noise_stability import pair_mean
 from .polynomial_degree import polynomial_degree
 from .weights import Number, Weights

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..base.errors import BadData
+from ...base.errors import BadData
 
 UNION_BOUND = 0.25  # the constant c that random unit vectors and a union bound give
 

@@ -6,13 +6,13 @@ import math
 
 import numpy as np
 
-from ..base.errors import OutOfRegime
-from ..calculus.hermite import factorials
-from ..targets.facts import linear_form
-from ..targets.language.expression import Expression
-from .exponent import FLOOR
-from .frame import rewrite
-from .subspace import Subspace
+from ...base.errors import OutOfRegime
+from ...calculus.hermite import factorials
+from ...targets.facts import linear_form
+from ...targets.language.expression import Expression
+from ..exponent import FLOOR
+from ..frame import rewrite
+from ..subspace import Subspace
 
 MOST = 5
 _DEGREE = {1: 9, 2: 8, 3: 7}

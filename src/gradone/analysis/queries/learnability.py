@@ -19,14 +19,14 @@ from functools import lru_cache
 
 import numpy as np
 
-from ..base.estimate import Estimate
-from ..calculus.output_gram import OutputGram
-from ..targets.language.expression import Expression
-from .exponent import Exponent
-from .frame import linear_forms, natural_frame
+from ...base.estimate import Estimate
+from ...calculus.output_gram import OutputGram
+from ...targets.language.expression import Expression
+from ..exponent import Exponent
+from ..frame import linear_forms, natural_frame
+from ..subspace import Subspace
 from .output import conditional_grams, order_indices
 from .recovery import is_perfectly_recovered
-from .subspace import Subspace
 
 CLASSES = {1: "trivial", 2: "easy"}
 _MAX_ORDER = 12

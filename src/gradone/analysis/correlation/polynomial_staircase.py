@@ -24,9 +24,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..calculus.polynomial import Exponents, Polynomial
-from .exponent import FLOOR
-from .subspace import Subspace
+from ...calculus.polynomial import Exponents, Polynomial
+from ..exponent import FLOOR
+from ..subspace import Subspace
 
 Vector = tuple[Fraction, ...]
 

@@ -18,13 +18,13 @@ from fractions import Fraction
 
 import numpy as np
 
-from ..calculus.sobol import SobolSequence, gaussian_points
-from ..targets.language.expression import Expression
-from ..targets.language.functions import substitute
-from ..targets.language.tree import Node, Variable, add, multiply, number
-from .frame import rewrite
+from ...calculus.sobol import SobolSequence, gaussian_points
+from ...targets.language.expression import Expression
+from ...targets.language.functions import substitute
+from ...targets.language.tree import Node, Variable, add, multiply, number
+from ..frame import rewrite
+from ..subspace import Subspace
 from .output import output_grams
-from .subspace import Subspace
 
 _OVERLAPS = (0.15, 0.4, 0.65, 0.85, 0.95)
 _NODES = 8

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from ..base.estimate import Estimate
-from ..targets.language.expression import Expression
+from ...base.estimate import Estimate
+from ...targets.language.expression import Expression
+from ..subspace import Subspace
 from .correlation_rows import learned_here, plateau_or_reason, scaling
-from .plan_row import PlanRow, Sizes
-from .subspace import Subspace
+from .row import PlanRow, Sizes
 
 if TYPE_CHECKING:
-    from .learnability import Learnability, Stage
+    from ..queries.learnability import Learnability, Stage
 
 
 def query_rows(expression: Expression, answer: Learnability, sizes: Sizes) -> list[PlanRow]:

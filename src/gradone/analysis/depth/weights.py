@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..base.estimate import Kind, roughest
+from ...base.estimate import Kind, roughest
 
 Number = Fraction | float
 

@@ -18,13 +18,13 @@ from functools import lru_cache
 
 import numpy as np
 
-from ..base.errors import BadData
-from ..base.estimate import Estimate, roughest
-from ..targets.language.expression import Expression
+from ...base.errors import BadData
+from ...base.estimate import Estimate, roughest
+from ...targets.language.expression import Expression
+from ..frame import natural_frame, rewrite
+from ..subspace import Subspace
 from .conditional import energies_given
-from .frame import natural_frame, rewrite
 from .polynomial_staircase import exact_conditional_energies, rational_rows
-from .subspace import Subspace
 
 
 def conditional_energies(expression: Expression, subspace: Subspace, degree: int) -> list[Estimate]:

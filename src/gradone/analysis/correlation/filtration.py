@@ -6,15 +6,15 @@ from fractions import Fraction
 
 import numpy as np
 
-from ..base.errors import OutOfRegime
-from ..calculus.expansion import MAX_VARIABLES
-from ..calculus.polynomial import Polynomial
-from ..targets.language.expression import Expression
-from .exponent import FLOOR, Energy
-from .frame import linear_forms, natural_frame
+from ...base.errors import OutOfRegime
+from ...calculus.expansion import MAX_VARIABLES
+from ...calculus.polynomial import Polynomial
+from ...targets.language.expression import Expression
+from ..exponent import FLOOR, Energy
+from ..frame import linear_forms, natural_frame
+from ..subspace import Subspace
 from .hermite_blocks import HermiteBlocks
 from .polynomial_staircase import Vector, exact_step
-from .subspace import Subspace
 
 # Largest total degree by the number of variables, and by that of the largest block that does not
 # separate: a tensor of order m has r^m entries, a block of s variables (degree + 1)^s coefficients.

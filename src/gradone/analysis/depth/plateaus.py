@@ -1,8 +1,8 @@
 r"""Error plateaus and sample exponents of lazy, two-layer, three-layer and deep learners.
 
 With :math:`\kappa = \log n / \log d`, widths :math:`d^{e_1}, d^{e_2}, \dots` and
-:math:`E_\mathrm{null}, \Phi_q, \mu_m, w_j` of :mod:`gradone.analysis.compositional`, the excess
-errors at large d are
+:math:`E_\mathrm{null}, \Phi_q, \mu_m, w_j` of :mod:`gradone.analysis.depth.compositional`, the
+excess errors at large d are
 
 .. math::
     \text{lazy} &: E_\mathrm{null} - \sum_{q \le \kappa} \Phi_q \qquad [DE-4]\\
@@ -27,12 +27,12 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from ..base.errors import BadData
-from ..base.estimate import Estimate, roughest
-from ..targets.hierarchical import HierarchicalTarget
+from ...base.errors import BadData
+from ...base.estimate import Estimate, roughest
+from ...targets.hierarchical import HierarchicalTarget
 from .chain import Chain, chain
 from .compositional import energies
-from .depth_exponents import DepthLearner, checked_learner, obstacles
+from .exponents import DepthLearner, checked_learner, obstacles
 from .weights import Number
 
 _EDGE = 1e-9  # 0.3 / 0.1 must count as 3

@@ -7,13 +7,13 @@ from fractions import Fraction
 
 import numpy as np
 
-from ..base.estimate import Estimate, roughest
-from ..calculus.line import gauss_legendre
-from ..targets.activation import Activation
-from ..targets.language.bounds import growth
-from ..targets.language.expression import Expression
-from ..targets.language.functions import substitute
-from ..targets.language.tree import Variable, add, number
+from ...base.estimate import Estimate, roughest
+from ...calculus.line import gauss_legendre
+from ...targets.activation import Activation
+from ...targets.language.bounds import growth
+from ...targets.language.expression import Expression
+from ...targets.language.functions import substitute
+from ...targets.language.tree import Variable, add, number
 from .chain import Chain
 from .compositional import HIGHEST, is_nonzero, shown
 from .condition import Condition, decided, degree_name

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from ..targets.hierarchy import HierarchicalTarget
+from ...targets.hierarchy import HierarchicalTarget
 from .correlation_rows import scaling
-from .plan_row import PlanRow, Sizes
+from .row import PlanRow, Sizes
 
 _NAMES = {
     "lazy": "kernel, random features",
@@ -18,8 +18,8 @@ _NAMES = {
 
 def depth_rows(target: HierarchicalTarget, sizes: Sizes) -> list[PlanRow]:
     """One row for each kind of learner of a hierarchical target."""
-    from .depth_exponents import learning_stages, required_exponent
-    from .depth_plateaus import plateau
+    from ..depth.exponents import learning_stages, required_exponent
+    from ..depth.plateaus import plateau
 
     rows = []
     has_levels = len(learning_stages(target, "deep")) > len(learning_stages(target, "three_layer"))

@@ -1,0 +1,1 @@
+"""What correlation queries see: leaps, giant-step staircases, plateaus."""

@@ -1,0 +1,1 @@
+"""What statistical queries see: conditional moments given the output, classes, thresholds."""
