@@ -247,6 +247,41 @@ def test_trap_a_known_direction_that_is_off_by_a_thousandth():
     assert _strength(blurred[2], 2, 2).value == pytest.approx(4 / PI**2, abs=0.02)
 
 
+def test_trap_the_last_bits_of_a_constant():
+    """(z + 1) - z is 1 up to rounding that depends on z; as distinct outputs it would reveal z."""
+
+    def g(z):
+        return np.where(z[1] > 0, (z[0] + 1.0) - z[0], z[1])
+
+    values = g(np.random.default_rng(0).standard_normal((2, 1000)))
+    assert len(np.unique(values[values > 0])) > 1
+    gram = sliced_grams(g, 2, [1], points=1 << 16)[1]
+    assert abs(gram.value[0, 0]) <= max(gram.entry_error()[0, 0], 1e-3)
+
+
+@pytest.mark.parametrize("text", ["tanh(z1) + tanh(z2) + tanh(z3)", "abs(z1) + abs(z2) + abs(z3)"])
+def test_permutations_give_exact_zeros(text):
+    """Given the sum, a symmetric target says nothing linear about the differences."""
+    f = Expression(text)
+    known = Subspace.span([[1.0, 1.0, 1.0]])
+    gram = output.conditional_grams(f, 0.0, known, [1], points=1 << 15)[1]
+    assert np.abs(gram.value).max() < 1e-25
+
+
+@pytest.mark.parametrize("text", TEN)
+def test_a_thousandth_in_the_inputs_changes_little(text):
+    """No target is known by its text: z -> 1.001 z moves thresholds by less than a hundredth."""
+    r = Expression(text).r
+    a = learnability(Expression(text))
+    b = learnability(Expression(in_other_coordinates(text, 1.001 * np.eye(r))))
+    assert [s.order for s in a.stages] == [s.order for s in b.stages]
+    for s, t in zip(a.stages, b.stages, strict=True):
+        assert s.subspace.distance(t.subspace) < 1e-6
+        if math.isfinite(s.threshold.value):
+            error = s.threshold.error + t.threshold.error
+            assert abs(s.threshold.value - t.threshold.value) <= error + 0.01 * s.threshold.value
+
+
 def test_trap_operator_norm_in_place_of_the_frobenius_norm():
     """||E[G^2]||_op exceeds the largest eigenvalue of M -> E[G M G] when the G do not commute."""
     text = "step(z3)*sign(z1*z2) + 2*step(-z3)*sign(z1*z4)"

@@ -12,6 +12,7 @@ from ..targets.language.expression import Expression
 from ..targets.language.functions import substitute
 from ..targets.language.structure import affine_form
 from ..targets.language.tree import Node, Variable, add, children, multiply, nodes, number
+from .subspace import Subspace
 
 # Products of typed decimals cancel up to their rounding; such remainders are no dependence.
 _ROUNDING = 1e-12
@@ -101,10 +102,11 @@ def natural_frame(expression: Expression) -> Framed:
     forms = linear_forms(expression)
     matrix = np.array(forms).reshape(-1, r)
     gram = matrix @ matrix.T
-    if len(forms) <= r and np.abs(gram - np.eye(len(forms))).max(initial=0.0) < 1e-9:
+    span = expression.span
+    if len(forms) == len(span) and np.abs(gram - np.eye(len(forms))).max(initial=0.0) < 1e-9:
         rows = _in_order(matrix)
-    elif len(span := expression.span) < len(expression.variables):
-        rows = span
+    elif len(span) < len(expression.variables):
+        rows = Subspace.span(span, r).basis
     else:
         rows = np.eye(r)[[i - 1 for i in expression.variables]]
     # Typed decimals are orthonormal up to their rounding only.

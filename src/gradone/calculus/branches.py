@@ -75,10 +75,10 @@ def _pieces(
         z = np.linspace(low + margin, high - margin, n)
         y = g(z)
         scale = np.abs(y).max() + 1e-300
-        if np.ptp(y) <= 1e-14 * scale:
+        if np.ptp(y) <= 1e-12 * scale:
             flat.append((low, high))
             continue
-        rise = np.sign(np.where(np.abs(np.diff(y)) <= 1e-15 * scale, 0.0, np.diff(y)))
+        rise = np.sign(np.where(np.abs(np.diff(y)) <= 1e-14 * scale, 0.0, np.diff(y)))
         moving = np.flatnonzero(rise)
         turns = moving[:-1][rise[moving[:-1]] != rise[moving[1:]]] + 1
         cuts = [low, *_extrema(g, z, turns), high]

@@ -57,13 +57,6 @@ class OutputGram:
             return np.broadcast_to(self.bias, self.value.shape)
         return jackknife_error(self.replicates) + self.bias
 
-    def masked(self, alive: np.ndarray) -> OutputGram:
-        """The same matrix with entries set to zero that are known to vanish exactly."""
-        mask = np.outer(alive, alive)
-        replicates = None if self.replicates is None else np.where(mask, self.replicates, 0.0)
-        bias = np.where(mask, self.bias, 0.0)
-        return OutputGram(np.where(mask, self.value, 0.0), bias, replicates)
-
 
 def jackknife_error(values: np.ndarray) -> np.ndarray:
     """Half-width of a 99 % interval from leave-one-out values along the first axis."""

@@ -27,6 +27,7 @@ _SEED = 314159
 _SCALE = 1.4
 
 Function = Callable[[Sequence[np.ndarray]], np.ndarray]
+Columns = tuple[np.ndarray, np.ndarray]
 
 
 def sliced_grams(
@@ -74,6 +75,7 @@ def sliced_grams(
         y = np.array(np.broadcast_to(g(list(z[:r])), (n,)), dtype=np.float64)
         outputs.append((y, z[-1]))
         features.append(_features(z[:r], beta) * weight)
+    outputs = _without_rounding(outputs)
     pooled = np.concatenate([y for y, _ in outputs])
     if noise > 0 and np.ptp(pooled) + 14 * noise**0.5 < _MAX_BINS * noise**0.5 / 8:
         sums, mass = _smoothed([y for y, _ in outputs], features, noise)
@@ -90,6 +92,16 @@ def sliced_grams(
         result[k] = _extrapolated(parts)
         start += m
     return result
+
+
+def _without_rounding(outputs: list[Columns]) -> list[Columns]:
+    """Outputs with eleven digits: values that differ by rounding only are one atom.
+
+    Where a target is constant the last bits of its value still depend on z, and would reveal it.
+    """
+    size = float(np.median(np.abs(np.concatenate([y for y, _ in outputs])))) or 1.0
+    digits = 11 - int(np.floor(np.log10(size)))
+    return [(np.round(y, digits), z) for y, z in outputs]
 
 
 @lru_cache(maxsize=4 * REPLICATES)  # many small problems share their points

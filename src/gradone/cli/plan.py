@@ -8,18 +8,12 @@ from typing import Annotated
 import typer
 
 from ._app import app
-from ._target import find_target
+from ._target import AsJson, Noise, TargetName, find_target
 
 
 @app.command()
 def plan(
-    target: Annotated[
-        str,
-        typer.Argument(
-            metavar="EXPRESSION|ZOO-NAME",
-            help="A function of z1 ... z9, or the name of a target of the zoo.",
-        ),
-    ],
+    target: TargetName,
     d: Annotated[int, typer.Option("--d", help="Dimension of the input.")],
     n: Annotated[
         int | None, typer.Option("--n", help="Number of samples; 5 d if not given.")
@@ -27,10 +21,8 @@ def plan(
     width: Annotated[
         int | None, typer.Option("--width", help="Number of neurons; d if not given.")
     ] = None,
-    noise: Annotated[
-        float | None, typer.Option("--noise", help="Variance of the label noise.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
+    noise: Noise = None,
+    as_json: AsJson = False,
 ) -> None:
     """Rank the algorithms by the data they need, at given d, n, width."""
     from ..analysis.plan import plan as verb

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from ._app import app
-from ._target import find_target
+from ._target import AsJson, Noise, TargetName, find_target
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -24,17 +24,9 @@ _HEIGHT = 8  # height of the histogram
 
 @app.command()
 def study(
-    target: Annotated[
-        str,
-        typer.Argument(
-            metavar="EXPRESSION|ZOO-NAME",
-            help="A function of z1 ... z9, or the name of a target of the zoo.",
-        ),
-    ],
-    noise: Annotated[
-        float | None, typer.Option("--noise", help="Variance of the label noise.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
+    target: TargetName,
+    noise: Noise = None,
+    as_json: AsJson = False,
 ) -> None:
     """Show the structure, difficulty, energies and labels of a target."""
     from ..targets.summary import summarize

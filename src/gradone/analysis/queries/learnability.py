@@ -25,7 +25,8 @@ from ...targets.language.expression import Expression
 from ..exponent import Exponent
 from ..frame import linear_forms, natural_frame
 from ..subspace import Subspace
-from .output import conditional_grams, order_indices
+from .embedding import order_indices
+from .output import conditional_grams
 from .recovery import is_perfectly_recovered
 
 CLASSES = {1: "trivial", 2: "easy"}
@@ -347,7 +348,9 @@ def _snapped(
 ) -> Subspace | None:
     """Subspace spanned by linear forms of the target, if one lies within the error of `found`."""
     forms = [*linear_forms(f), *np.eye(f.r)]
+    sums = [np.sum(forms[: -f.r], axis=0), np.ones(f.r)] if len(forms) > f.r else [np.ones(f.r)]
     forms += [a + s * b for i, a in enumerate(forms) for b in forms[:i] for s in (1.0, -1.0)]
+    forms += sums
     projected = [complement.projector @ w for w in forms]
     units = [w / np.linalg.norm(w) for w in projected if np.linalg.norm(w) > 1e-6]
     near = [w for w in units if np.linalg.norm(w - found.projector @ w) < tolerance]

@@ -1,0 +1,71 @@
+r"""Exact zeros from symmetry.
+
+If the target does not change under an orthogonal map g that leaves the known directions alone,
+the conditional tensors :math:`D_k(y, z_U)` are invariant under g, so they lie in the range of the
+mean of its action over the group: what lies outside vanishes exactly, whatever noise says.
+"""
+
+from __future__ import annotations
+
+import itertools
+from functools import lru_cache
+
+import numpy as np
+
+from ...calculus.output_gram import OutputGram
+from ...targets.language.expression import Expression
+from ...targets.language.functions import substitute
+from ...targets.language.tree import Node, Variable
+from ..subspace import Subspace
+from .embedding import embedding
+
+_MAX_PERMUTED = 4
+
+
+@lru_cache(maxsize=64)
+def symmetry_groups(f: Expression) -> tuple[tuple[np.ndarray, ...], ...]:
+    """Groups of orthogonal matrices under which a target is proven not to change.
+
+    Changes of sign of several variables together, and permutations of variables.
+
+    Examples
+    --------
+    >>> flips, permutations = symmetry_groups(Expression("sign(z1*z2)"))
+    >>> len(flips), len(permutations)
+    (2, 2)
+    """
+    variables = range(1, f.r + 1)
+    flips = [
+        np.diag([-1.0 if i in flipped else 1.0 for i in variables])
+        for size in range(f.r + 1)
+        for flipped in itertools.combinations(variables, size)
+        if f.parity(*flipped) == "even"
+    ]
+    permutations = [np.eye(f.r)]
+    if f.r <= _MAX_PERMUTED:
+        for order in itertools.permutations(variables):
+            values: dict[Node, Node] = {
+                Variable(f.letter, i): Variable(f.letter, j)
+                for i, j in zip(variables, order, strict=True)
+            }
+            if order != tuple(variables) and substitute(f.tree, values) == f.tree:
+                permutations.append(np.eye(f.r)[[j - 1 for j in order]])
+    return tuple(flips), tuple(permutations)
+
+
+def invariant_part(gram: OutputGram, f: Expression, known: Subspace, k: int) -> OutputGram:
+    """T_k on the complement of a known subspace, with exact zeros where symmetry demands them."""
+    complement = known.complement().basis
+    for group in symmetry_groups(f):
+        fixing = [g for g in group if np.allclose(known.basis @ g, known.basis, atol=1e-9)]
+        if len(fixing) < 2:
+            continue
+        actions = [embedding(complement @ g @ complement.T, k) for g in fixing]
+        projector = np.mean(actions, axis=0)
+        size = np.abs(projector)
+        gram = OutputGram(
+            projector @ gram.value @ projector.T,
+            size @ np.broadcast_to(gram.bias, gram.value.shape) @ size.T,
+            None if gram.replicates is None else projector @ gram.replicates @ projector.T,
+        )
+    return gram
