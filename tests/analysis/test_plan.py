@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from gradone.analysis.correlation.hermite_terms import hermite_terms
-from gradone.analysis.plan.bounds import csq_bound, csq_tolerance, sq_bound
 from gradone.analysis.plan import plan
+from gradone.analysis.plan.bounds import csq_bound, csq_tolerance, sq_bound
 from gradone.analysis.plan.row import Sizes
 from gradone.analysis.subspace import Subspace
 from gradone.base.errors import BadData

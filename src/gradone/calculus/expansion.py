@@ -170,7 +170,7 @@ def hermite_expansion(
         Refinement of a block stops when its error is below this, relative to its size.
     points : int, optional
         Largest number of function values per block; default 4 million for product rules, and for
-        Sobol points between 2^18 and 2^21, fewer when many coefficients are wanted.
+        Sobol points between 2^18 and 2^20, fewer when many coefficients are wanted.
 
     Notes
     -----
@@ -284,7 +284,7 @@ def block_coefficients(
     if found is not None and float(found.error.max()) <= 1e-6 * _size(found):
         return found
     wanted = (degree + 1) ** (f.r - 1)
-    sobol_points = points or min(max(POINTS // wanted, 1 << 18), 1 << 21)
+    sobol_points = points or min(max(POINTS // wanted, 1 << 18), 1 << 20)
     sobol = sobol_coefficients(f, degree, tolerance, sobol_points)
     if found is None or float(sobol.error.max()) < float(found.error.max()):
         return sobol

@@ -13,6 +13,7 @@ from .bounds import directions, growth, interval, local_infinities
 from .evaluate import constant_value, evaluate_columns
 from .functions import FUNCTIONS, hermite_polynomial
 from .printing import text_of
+from .structure import affine_form
 from .tree import (
     Call,
     Node,
@@ -90,6 +91,13 @@ def _refuse_pole(part: Quotient) -> None:
 def _vanishes(node: Node) -> bool:
     if is_constant(node):
         return not abs(constant_value(node)) > 0
+    match node:
+        case Product(factors=factors):
+            return any(_vanishes(factor) for factor in factors)
+        case Power(base=base):
+            return _vanishes(base)
+    if affine_form(node, max(variables(node))) is not None:
+        return True  # somewhere, however far out
     signs = _values(node, _lines(max(variables(node))))
     if signs.min() < 0 < signs.max():
         return True
