@@ -103,13 +103,15 @@ for text, (conditional, color) in TARGETS.items():
     threshold = gd.analyze(target).weak_threshold
     alphas, squares = prediction(conditional(target(z[:, None])))
     ax.plot([0, *alphas], [0, *squares], color=color, label=f"{text}, theory")
-    ax.axvline(float(threshold), color=color, ls="--", lw=1)
+    ax.axvline(float(threshold), ymax=0.7, color=color, ls="--", lw=1)
     runs = np.array([overlaps(target, conditional, i) for i in range(REPLICATES)])
     error = runs.std(axis=0, ddof=1) / np.sqrt(REPLICATES)
-    ax.errorbar(ALPHAS, runs.mean(axis=0), error, fmt="o", ms=4, color=color, capsize=2, lw=1,
-                label=f"{text}, d = {D}, mean of {REPLICATES}")  # fmt: skip
+    label = f"{text}, d = {D}, mean of {REPLICATES}"
+    style = {"fmt": "o", "ms": 4, "capsize": 2, "lw": 1}
+    ax.errorbar(ALPHAS, runs.mean(axis=0), error, color=color, label=label, **style)
     print(f"{text:18} weak recovery above n/d = {threshold}")
 ax.axhline(1 / D, color="0.6", lw=0.8)
-ax.set(xlabel=r"$\alpha = n/d$", ylabel="squared overlap", xlim=(0, ALPHAS[-1] + 0.1), ylim=(0, 1))
-ax.legend(loc="upper left", facecolor="white", edgecolor="none", framealpha=1)
+ax.set(xlabel=r"$\alpha = n/d$", ylabel="squared overlap")
+ax.set(xlim=(0, ALPHAS[-1] + 0.1), ylim=(0, 1))
+ax.legend(frameon=False, loc="upper left")
 ax.spines[["top", "right"]].set_visible(False)

@@ -11,13 +11,8 @@ import numpy as np
 import pytest
 
 from gradone.analysis.queries import output
-from gradone.analysis.queries.learnability import (
-    _blurred,
-    _easy_operator,
-    _full_tensor,
-    _strength,
-    learnability,
-)
+from gradone.analysis.queries.learnability import blurred_noise, learnability
+from gradone.analysis.queries.operators import easy_operator, full_tensor, query_strength
 from gradone.analysis.subspace import Subspace
 from gradone.calculus.branches import branch_grams
 from gradone.calculus.slicing import sliced_grams
@@ -123,13 +118,13 @@ def test_unused_directions_are_named():
 def test_spectrum_of_the_easy_operator_of_the_2_parity():
     """+4/pi^2 twice and -4/pi^2 (Frobenius product)."""
     gram = output.output_grams(Expression("sign(z1*z2)"), 0.0, [2])[2]
-    values = np.linalg.eigvalsh(_easy_operator(gram.value, 2))
+    values = np.linalg.eigvalsh(easy_operator(gram.value, 2))
     np.testing.assert_allclose(values, np.array([-1, 1, 1]) * 4 / PI**2, atol=1e-12)
 
 
 def test_third_eigenvalue_of_a_product():
     gram = output.output_grams(Expression("z1*z2"), 0.0, [2])[2]
-    values = np.linalg.eigvalsh(_easy_operator(gram.value, 2))
+    values = np.linalg.eigvalsh(easy_operator(gram.value, 2))
     assert values[0] == pytest.approx(-0.315793, abs=2e-3)
 
 
@@ -144,7 +139,7 @@ def test_third_eigenvalue_of_a_product():
 def test_trivial_eigenvalues_of_noisy_targets(text, noise, eigenvalue):
     r = Expression(text).r
     gram = output.output_grams(Expression(text), noise, [1])[1]
-    assert _strength(gram, r, 1).value == pytest.approx(eigenvalue, abs=5e-4)
+    assert query_strength(gram, r, 1).value == pytest.approx(eigenvalue, abs=5e-4)
 
 
 # ---- invariances
@@ -241,10 +236,10 @@ def test_trap_a_known_direction_that_is_off_by_a_thousandth():
     f = Expression("z1**2 + sign(z1*z2*z3)")
     off = Subspace.span([[1.0, 1e-3, 0.0]])
     naive = output.conditional_grams(f, 0.0, off, [1], points=1 << 17)[1]
-    assert _strength(naive, 2, 1).value > 0.1
-    blurred = output.conditional_grams(f, _blurred(f, 0.0), off, [1, 2], points=1 << 17)
-    assert _strength(blurred[1], 2, 1).value < 2e-3
-    assert _strength(blurred[2], 2, 2).value == pytest.approx(4 / PI**2, abs=0.02)
+    assert query_strength(naive, 2, 1).value > 0.1
+    blurred = output.conditional_grams(f, blurred_noise(f, 0.0), off, [1, 2], points=1 << 17)
+    assert query_strength(blurred[1], 2, 1).value < 2e-3
+    assert query_strength(blurred[2], 2, 2).value == pytest.approx(4 / PI**2, abs=0.02)
 
 
 def test_trap_the_last_bits_of_a_constant():
@@ -286,9 +281,9 @@ def test_trap_operator_norm_in_place_of_the_frobenius_norm():
     """||E[G^2]||_op exceeds the largest eigenvalue of M -> E[G M G] when the G do not commute."""
     text = "step(z3)*sign(z1*z2) + 2*step(-z3)*sign(z1*z4)"
     gram = output.output_grams(Expression(text), 0.0, [2])[2]
-    tensor = _full_tensor(gram.value, 4, 2).reshape(4, 4, 4, 4)
+    tensor = full_tensor(gram.value, 4, 2).reshape(4, 4, 4, 4)
     naive = np.linalg.eigvalsh(np.einsum("ijjl->il", tensor))[-1]
-    true = np.linalg.eigvalsh(_easy_operator(gram.value, 4))[-1]
+    true = np.linalg.eigvalsh(easy_operator(gram.value, 4))[-1]
     assert naive > 1.1 * true
     # The definition itself, by brute force over positive matrices.
     rng, best = np.random.default_rng(1), 0.0
@@ -332,7 +327,7 @@ def test_errors_bound_the_truth_for_sixty_targets(monkeypatch):
             finer = output.output_grams(f, noise, [1, 2], points=1 << 23)
             slicing._points.cache_clear()
         for k in (1, 2):
-            a, b = _strength(found[k], f.r, k), _strength(finer[k], f.r, k)
+            a, b = query_strength(found[k], f.r, k), query_strength(finer[k], f.r, k)
             gap = abs(a.value - b.value)
             covered += gap <= a.error + b.error + 1e-12
             worst = max(worst, gap / (a.error + b.error + 1e-12))

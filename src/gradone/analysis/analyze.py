@@ -12,7 +12,8 @@ from ..base.estimate import Estimate
 from ..targets.hierarchical import HierarchicalTarget
 from ..targets.target import Target
 from .correlation.leap import LeapRecord, giant_step_staircase, leap_record
-from .queries.learnability import Learnability, Stage, learnability
+from .queries.learnability import learnability
+from .queries.stages import Learnability, Stage
 from .subspace import Subspace
 
 if TYPE_CHECKING:

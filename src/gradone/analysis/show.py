@@ -12,7 +12,7 @@ from .subspace import Subspace
 
 if TYPE_CHECKING:
     from .analyze import Analysis
-    from .queries.learnability import Stage
+    from .queries.stages import Stage
 
 _WIDTH = 80
 _CLASS_SENTENCES = {

@@ -1,7 +1,7 @@
 r"""One sample's push on a neuron, for every rule, and its average over the neuron's own field.
 
 A neuron far from the target has a field u ~ N(0, 1) that is independent of the label. Its update is
-w <- w + (gamma/d) phi(u, y) x with (n = |x|^2 = d, rho = d times the inner step)
+w <- w + (gamma/d) phi(u, y) x with (:math:`|x|^2 = d`, rho = d times the inner step)
 
 .. math::
     \phi = a\,e(\tilde u)\,\sigma'(\tilde u), \qquad \tilde u = u + \rho\,a\,e(u)\,\sigma'(u),

@@ -12,7 +12,7 @@ from .correlation_rows import learned_here, plateau_or_reason, scaling
 from .row import PlanRow, Sizes
 
 if TYPE_CHECKING:
-    from ..queries.learnability import Learnability, Stage
+    from ..queries.stages import Learnability, Stage
 
 
 def query_rows(expression: Expression, answer: Learnability, sizes: Sizes) -> list[PlanRow]:

@@ -1,0 +1,92 @@
+r"""What the matrices T_k say: how strong a query is, and the operator of easy directions.
+
+.. math:: F(M) = \mathbb{E}[G M G], \qquad G = \mathbb{E}[z_\perp z_\perp^\top - I \mid y, z_U]
+          \qquad [LE-3]
+
+on symmetric matrices with the Frobenius product. It maps positive matrices to positive ones, so
+its largest eigenvalue belongs to a positive matrix, and :math:`\alpha_c = 1/\lambda_{\max}(F)`.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ...base.estimate import Estimate
+from ...calculus.output_gram import OutputGram
+from .embedding import order_indices
+
+FLOOR = {"quadrature": 1e-9, "monte_carlo": 2e-4}
+# A Monte Carlo error is a 99 % half-width, at least 2.58 standard errors: this makes it 6.
+SAFETY = 2.4
+
+
+def is_nonzero(strength: Estimate) -> bool | None:
+    """Whether a query sees anything; None if the margin is too thin to say."""
+    floor = FLOOR[strength.kind]
+    if strength.value > max(floor, SAFETY * strength.error):
+        return True
+    if strength.value + SAFETY * strength.error < 10 * floor:
+        return False
+    return None
+
+
+def full_tensor(gram: np.ndarray, q: int, k: int) -> np.ndarray:
+    """E[D (x) D] with D the unnormalized tensor of order k: shape (q,) * 2k as (q^k, q^k)."""
+    indices = order_indices(q, k)
+    row_of = {tuple(b): i for i, b in enumerate(indices.tolist())}
+    entries = np.array(
+        [
+            row_of[tuple(int((np.array(e) == axis).sum()) for axis in range(q))]
+            for e in np.ndindex(*(q,) * k)
+        ]
+    )
+    scale = np.sqrt([math.prod(math.factorial(b) for b in beta) for beta in indices.tolist()])
+    return (gram * np.outer(scale, scale))[np.ix_(entries, entries)]
+
+
+def unfolding(gram: np.ndarray, q: int, k: int) -> np.ndarray:
+    """Matrix N_k = E[D_(1) D_(1)^T] / k!, shape (q, q)."""
+    tensor = full_tensor(gram, q, k).reshape(q, q ** (k - 1), q, q ** (k - 1))
+    return np.einsum("aibi->ab", tensor) / math.factorial(k)
+
+
+def symmetric_basis(q: int) -> np.ndarray:
+    """Orthonormal basis of symmetric q x q matrices."""
+    basis = []
+    for i in range(q):
+        for j in range(i, q):
+            matrix = np.zeros((q, q))
+            matrix[i, j] = matrix[j, i] = 1.0 if i == j else 1 / math.sqrt(2)
+            basis.append(matrix)
+    return np.array(basis)
+
+
+def easy_operator(gram: np.ndarray, q: int) -> np.ndarray:
+    r"""Matrix of :math:`F(M) = \mathbb{E}[G M G]` in the basis of symmetric matrices."""
+    tensor = full_tensor(gram, q, 2).reshape(q, q, q, q)  # E[G_ij G_kl]
+    basis = symmetric_basis(q)
+    return np.einsum("ail,ijkl,bjk->ab", basis, tensor, basis)
+
+
+def operator(gram: np.ndarray, q: int, k: int) -> np.ndarray:
+    """Symmetric matrix whose largest eigenvalue is the strength of order k."""
+    return easy_operator(gram, q) if k == 2 else unfolding(gram, q, k)
+
+
+def query_strength(gram: OutputGram, q: int, k: int) -> Estimate:
+    """Largest eigenvalue with its error, degenerate eigenvalues averaged."""
+    values = np.linalg.eigvalsh(operator(gram.value, q, k))
+    spread = 2 * float(np.abs(operator(gram.entry_error(), q, k)).max())
+    size = max(1, int((values > values[-1] - spread - 1e-9).sum()))
+
+    def mean_of_top(matrix: np.ndarray) -> float:
+        return float(np.linalg.eigvalsh(operator(matrix, q, k))[-size:].mean())
+
+    estimate = gram.functional(mean_of_top, slope=0.0)
+    bias = operator(np.broadcast_to(gram.bias, gram.value.shape), q, k)
+    # Eigenvalues that are close but different: the largest lies above their mean.
+    gap = float(values[-1]) - estimate.value
+    error = estimate.error + float(np.abs(bias).max(initial=0.0)) + max(gap, 0.0)
+    return Estimate(estimate.value, error, estimate.kind)
