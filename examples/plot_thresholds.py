@@ -11,8 +11,8 @@ The spectral method that reaches it takes the leading eigenvector of
 :math:`\frac1n\sum_i T(y_i)\,x_i x_i^\top` with :math:`T = G/(1+G)`. The points are its squared
 overlap with the hidden direction in dimension 500, the vertical lines are the thresholds, the
 curves what the theory of such matrices predicts at large d. For both targets the overlap leaves
-its chance value 1/d where the line stands; the binary label says less about :math:`z`, so it needs
-almost twice as much data.
+its chance value 1/d at the line, up to a rounding that shrinks as d grows; the binary label says
+less about :math:`z`, so it needs almost twice as much data.
 """
 
 import numpy as np

@@ -90,3 +90,33 @@ def test_more_points_give_a_smaller_sobol_error():
     f = Expression("relu(z1*z2 + z3)").form.terms[0].blocks[0].integrand
     errors = [float(sobol_coefficients(f, 0, 0.0, 1 << k).error.item()) for k in (14, 17, 20)]
     assert errors[2] < errors[1] / 3 < errors[0] / 9
+
+
+@pytest.mark.parametrize("rate", [10**3, 10**5, 10**6])
+@pytest.mark.parametrize("center", ["-1.4", "0.3183", "1.1863"])
+def test_narrow_bumps_are_not_stepped_over(rate, center):
+    """Would catch: an error of 1e-17 on a mean that missed the whole function."""
+    mean = Expression(f"exp(-{rate}*(z - {center})**2)").mean()
+    variance = 1 / (2 * rate)
+    exact = math.sqrt(variance / (1 + variance)) * math.exp(
+        -(float(center) ** 2) / (2 * (1 + variance))
+    )
+    assert abs(mean.value - exact) <= mean.error + 1e-17
+    assert mean.error < 1e-10
+
+
+def test_a_steep_step_is_a_sign():
+    """tanh(1e5 (z - c)) differs from sign(z - c) by 1e-10 only; earlier panels missed 2e-11 of it."""
+    steep = Expression("tanh(100000*(z - 0.7654))").mean()
+    assert steep.value == pytest.approx(-math.erf(0.7654 / math.sqrt(2)), abs=1e-9)
+    assert steep.error < 1e-12
+
+
+def test_correlations_next_to_one():
+    """The arcsine law down to 1 - 1e-10: the layer between two almost parallel planes."""
+    from gradone.targets.activation import Activation
+
+    sign = Activation("sign(z)")
+    for gap in (1e-3, 1e-5, 1e-7, 1e-10):
+        found = sign.covariance_with(sign, 1 - gap)
+        assert abs(found.value - 2 / PI * math.asin(1 - gap)) <= found.error + 2e-14

@@ -6,7 +6,7 @@ The arguments of sign, abs, relu, step, min, max, log and sqrt vanish there.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from fractions import Fraction
 
 import numpy as np
@@ -16,18 +16,13 @@ from ...calculus.polynomial import Polynomial
 from .bounds import interval
 from .evaluate import evaluate_columns
 from .functions import FUNCTIONS, substitute
+from .lines import Curved, line_zeros, on_line
 from .polynomials import polynomial_of
 from .structure import affine_form, is_piecewise_constant, linear_span
 from .tree import Call, Node, Power, Product, Quotient, is_constant, nodes, variables
 
 MAX_BRANCHES = 32
 MAX_PLANES = 12
-_SCAN = np.linspace(-40.0, 40.0, 8001)
-_SECOND_SCAN = np.linspace(-40.0, 40.0, 11003)
-
-
-class Curved(Exception):
-    """The zeros of an expression do not lie on finitely many planes that we can find."""
 
 
 def kinks(node: Node) -> list[Call]:
@@ -189,48 +184,7 @@ def _line_planes(node: Node, r: int) -> list[Plane]:
     span = linear_span(node, r)
     if len(span) != 1:
         raise Curved
-    w = span[0]
-
-    def along(t: np.ndarray) -> np.ndarray:
-        return np.broadcast_to(evaluate_columns(node, lambda i: w[i - 1] * t), t.shape)
-
-    return [_plane(w, -root) for root in line_zeros(along)]
-
-
-def _sign_changes(values: np.ndarray) -> np.ndarray:
-    """Places i such that the sign differs between i and i + 1."""
-    return np.flatnonzero(np.sign(values[:-1]) * np.sign(values[1:]) < 0)
-
-
-def line_zeros(f: Callable[[np.ndarray], np.ndarray]) -> list[float]:
-    """Zeros and touching points of a smooth function of one variable on [-40, 40]."""
-    values = f(_SCAN)
-    size = np.abs(values)
-    crossing = _sign_changes(values)
-    # Zeros that are denser than the scan show on a second one, whose step is not commensurate.
-    again = _sign_changes(f(_SECOND_SCAN))
-    if abs(len(again) - len(crossing)) > 1 + len(crossing) // 100 or not np.isfinite(size).any():
-        raise Curved
-    low, high = _SCAN[crossing], _SCAN[crossing + 1]
-    for _ in range(60):
-        middle = (low + high) / 2
-        left = np.sign(f(middle)) == np.sign(f(low))
-        low, high = np.where(left, middle, low), np.where(left, high, middle)
-    zeros = [*((low + high) / 2), *_SCAN[values == 0]]
-    # Touching zeros: minima of |f| that shrink to nothing.
-    inner = np.arange(1, len(_SCAN) - 1)
-    dips = inner[(size[inner] <= size[inner - 1]) & (size[inner] <= size[inner + 1])]
-    dips = dips[np.sign(values[dips - 1]) == np.sign(values[dips + 1])]
-    a, b = _SCAN[dips - 1], _SCAN[dips + 1]
-    for _ in range(80):  # golden section
-        c, d = b - 0.618034 * (b - a), a + 0.618034 * (b - a)
-        smaller = np.abs(f(c)) < np.abs(f(d))
-        a, b = np.where(smaller, a, c), np.where(smaller, d, b)
-    touching = (a + b) / 2
-    scale = np.median(size[np.isfinite(size)]) + 1e-300
-    zeros += list(touching[np.abs(f(touching)) < 1e-12 * scale])
-    zeros.sort()
-    return [float(z) for i, z in enumerate(zeros) if i == 0 or z - zeros[i - 1] > 1e-9]
+    return [_plane(span[0], -root) for root in line_zeros(on_line(node, span[0]))]
 
 
 def one_variable_pieces(node: Node, breaks: tuple[float, ...]) -> tuple[Polynomial, ...] | None:

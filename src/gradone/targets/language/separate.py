@@ -19,6 +19,7 @@ from .bounds import growth
 from .breaks import break_planes, kinks, one_variable_pieces
 from .evaluate import evaluate_columns
 from .functions import FUNCTIONS, call, substitute
+from .lines import sharp_points
 from .polynomials import polynomial_of
 from .structure import linear_span
 from .tree import (
@@ -175,9 +176,13 @@ def _integrand(node: Node, r: int) -> Integrand:
         any(FUNCTIONS[part.name].is_singular for part in kinks(node)),
         *growth(node),
     )
-    if r == 1 and not is_curved:
-        return replace(result, pieces=one_variable_pieces(node, result.breaks))
-    return result
+    if r > 1 or is_curved:
+        return result
+    pieces = one_variable_pieces(node, result.breaks)
+    if pieces is not None:
+        return replace(result, pieces=pieces)
+    sharp = tuple(Plane((1.0,), t) for t in sharp_points(node, np.ones(1)))
+    return replace(result, planes=planes + sharp)
 
 
 def _along(node: Node, w: np.ndarray) -> Integrand:
@@ -188,6 +193,7 @@ def _along(node: Node, w: np.ndarray) -> Integrand:
 
     planes, is_curved = break_planes(node, len(w))
     offsets = {plane.offset / float(np.dot(plane.normal, w)) for plane in planes}
+    offsets |= set(sharp_points(node, w))
     return Integrand(
         values,
         1,
