@@ -130,8 +130,16 @@ class HierarchicalAnalysis:
         return f"<p>$${self.target.latex}$$</p><table>{exponents}</table><table>{rows}</table>"
 
 
+_NAMES = {
+    "lazy": "kernel, random features",
+    "two_layer": "two layers",
+    "three_layer": "three layers, layerwise",
+    "deep": "one layer per level",
+}
+
+
 def _name(learner: str) -> str:
-    return learner.replace("_", " ").replace("lazy", "kernel, random features")
+    return _NAMES[learner]
 
 
 def _power(exponent: float) -> str:

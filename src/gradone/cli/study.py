@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -34,7 +35,9 @@ def study(
 
     chosen = find_target(target, noise)
     summary = summarize(chosen)
+    start = time.process_time()
     analysis, reason = _analysis(chosen)
+    summary.seconds["analysis"] = time.process_time() - start
     entry = zoo().find(chosen)
     if as_json:
         found = summary.to_dict()

@@ -217,11 +217,7 @@ def _verdict(
         )
         return Exponent(None, f"> {bound}")
     zeros = [f"{name(k)} = {energy!r}" for k, energy in enumerate(seen[:-1], start=1)]
-    how = (
-        "exactly"
-        if seen[-1].kind == "exact" and not any(e.value for e in seen[:-1])
-        else ("treated as zero")
-    )
+    how = "treated as zero" if any(energy.high for energy in seen[:-1]) else "exactly"
     text = ", ".join(zeros) + f", {how}; " if zeros else ""
     return Exponent(order, text + f"{name(order)} = {seen[-1].value:.6g}")
 

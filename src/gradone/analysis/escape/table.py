@@ -115,7 +115,7 @@ class EscapeTable:
             else:
                 steps_text = steps
             lines.append(
-                f"  {stage.name:<42} {steps_text:<9} |v| = {stage.speed.value:<9.3g} "
+                f"  {stage.name:<46} {steps_text:<9} |v| = {stage.speed.value:<9.3g} "
                 f"k1 = {stage.top.value:<10.3g} V = {stage.variance.value:.3g}"
             )
         return "\n".join(lines)

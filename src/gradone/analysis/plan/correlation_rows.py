@@ -114,7 +114,7 @@ def residual_row(expression: Expression, sizes: Sizes) -> PlanRow | None:
     degree = "deg" if polynomial is None else str(polynomial.degree)
     row = PlanRow(
         "residual step",
-        f"n ~ {r} d^2 + d {r}^{degree}" if r > 1 else "n ~ d^2",
+        _residual_needs(r, degree) if reached.dim else "no number of samples is enough",
         2.0 if reached.dim else math.inf,
         sizes.data_exponent - 2 if reached.dim else -math.inf,
         repr(reached) if reached.dim else "nothing: C_1 = C_2 = 0",
@@ -126,6 +126,10 @@ def residual_row(expression: Expression, sizes: Sizes) -> PlanRow | None:
     return _fitted(row, expression, _if(row.margin >= 0, reached), sizes)
 
 
+def _residual_needs(r: int, degree: str) -> str:
+    return f"n ~ {r} d^2 + d {r}^{degree}" if r > 1 else "n ~ d^2"
+
+
 def sgd_row(expression: Expression, record: LeapRecord, sizes: Sizes) -> PlanRow:
     """One-pass SGD: d, d log d or d^(k-1) samples for a leap of order 1, 2 or k."""
     orders = [step.order for step in record.steps]
@@ -134,7 +138,8 @@ def sgd_row(expression: Expression, record: LeapRecord, sizes: Sizes) -> PlanRow
     with_log = exponent == 1.0 and 2 in orders
     reached = Subspace.zero(expression.r)
     for step in record.steps:
-        if sizes.data_exponent < max(1.0, step.order - 1.0):
+        log = math.log(sizes.d) if step.order == 2 else 1.0
+        if sizes.n < log * sizes.d ** max(1.0, step.order - 1.0):
             break
         reached = step.learned
     row = PlanRow(

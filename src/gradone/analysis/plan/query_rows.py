@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ...base.estimate import Estimate
@@ -90,7 +91,9 @@ def spectral_row(expression: Expression, answer: Learnability, sizes: Sizes) -> 
     reached = first[0].subspace if is_open else Subspace.zero(expression.r)
     note = "weak recovery; a first stage of order 1 uses the mean of x given y" if first else ""
     cites = ("mondelli2017weak", "defilippis2025spectral")
-    return _threshold_row("optimal spectral", first, reached, expression, sizes, note, cites)
+    row = _threshold_row("optimal spectral", first, reached, expression, sizes, note, cites)
+    # The plateau is what would be left if these directions were known, not only overlapped with.
+    return replace(row, here="weak overlap" if reached.dim else "nothing")
 
 
 def _threshold_row(

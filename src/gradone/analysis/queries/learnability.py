@@ -126,14 +126,20 @@ def _next(f: Expression, noise: float, known: Subspace) -> _Found | str:
                 gram = conditional_grams(f, noise, known, [k], points=_MORE_POINTS)[k]
                 strength = query_strength(gram, q, k)
                 verdict = is_nonzero(strength)
-            name = f"E|E[He_{k}(z) | y{', known' if known.dim else ''}]|^2"
+            size = f"{strength.value:.6g} ± {strength.error:.0e}"
             if verdict is None:
-                return f"undecided: {name} = {strength} is too close to zero"
+                return f"undecided: the strength of order {k}, {size}, is too close to zero"
             if verdict:
                 new, is_exact = revealed_directions(gram, q, k, strength, f, complement)
-                reason = "; ".join([*vanished, f"{name} > 0: {strength}"])
+                given = "y and what is known" if known.dim else "y"
+                found = f"E[He_{k}(z) | {given}] does not vanish: strength {size}"
+                reason = "; ".join([*vanished, found])
                 return k, new, strength, is_exact, reason
-            vanished.append(f"{name} = {strength.value:.1e} ± {strength.error:.0e}, zero")
+            vanished.append(
+                f"order {k} vanishes by symmetry"
+                if strength.error == 0
+                else f"order {k} vanishes: strength {strength.value:.0e} ± {strength.error:.0e}"
+            )
     return f"> {_max_order(q)}: " + "; ".join(vanished[-2:])
 
 
