@@ -19,7 +19,6 @@ from .depth import (
     plateau_steps,
     required_exponent,
 )
-from .show import estimate_data
 
 
 @dataclass(frozen=True)
@@ -101,7 +100,7 @@ class HierarchicalAnalysis:
                 k: v if math.isfinite(v) else None for k, v in self.data_exponents.items()
             },
             "plateaus": {
-                k: [{"kappa": s.kappa, "error": estimate_data(s.error)} for s in steps]
+                k: [{"kappa": s.kappa, "error": s.error.to_dict()} for s in steps]
                 for k, steps in self.plateaus.items()
             },
             "checklist": [
@@ -110,7 +109,7 @@ class HierarchicalAnalysis:
                     "kind": c.kind,
                     "statement": c.statement,
                     "verdict": c.verdict,
-                    "value": None if c.value is None else estimate_data(c.value),
+                    "value": None if c.value is None else c.value.to_dict(),
                     "why": c.why,
                 }
                 for c in self.checklist

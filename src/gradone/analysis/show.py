@@ -123,16 +123,6 @@ def _subspace_data(u: Subspace) -> dict[str, Any]:
     return {"dim": u.dim, "text": str(u), "basis": u.basis.tolist()}
 
 
-def estimate_data(x: Estimate) -> dict[str, Any]:
-    """Number with its error as plain data; infinity is written as null."""
-    return {
-        "value": x.value if math.isfinite(x.value) else None,
-        "error": x.error,
-        "kind": x.kind,
-        "note": x.note or ("infinite" if math.isinf(x.value) else ""),
-    }
-
-
 def to_dict(a: Analysis) -> dict[str, Any]:
     """Analysis as plain data."""
     return {
@@ -144,10 +134,10 @@ def to_dict(a: Analysis) -> dict[str, Any]:
         "generative_exponent": a.generative_exponent,
         "learnability": a.learnability,
         "classes": list(a.classes),
-        "weak_threshold": estimate_data(a.weak_threshold),
-        "full_threshold": estimate_data(a.full_threshold),
+        "weak_threshold": a.weak_threshold.to_dict(),
+        "full_threshold": a.full_threshold.to_dict(),
         "leap_record": [
-            {"order": s.order, "new": _subspace_data(s.new), "strength": estimate_data(s.strength)}
+            {"order": s.order, "new": _subspace_data(s.new), "strength": s.strength.to_dict()}
             for s in a.leaps.steps
         ],
         "staircase": [_subspace_data(u) for u in a.staircase],
@@ -157,7 +147,7 @@ def to_dict(a: Analysis) -> dict[str, Any]:
                 "new": _subspace_data(s.new),
                 "class": s.learnability,
                 "order": s.order,
-                "threshold": estimate_data(s.threshold),
+                "threshold": s.threshold.to_dict(),
                 "is_bound": s.is_bound,
             }
             for s in a.grand_staircase

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 Kind = Literal["exact", "quadrature", "iteration", "monte_carlo", "extrapolation"]
 
@@ -68,6 +68,22 @@ class Estimate:
         if math.isinf(self.value) or math.isinf(other.value):
             return self.value == other.value
         return abs(self.value - other.value) <= factor * math.hypot(self.error, other.error)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, ready for JSON; an infinite value becomes None and says so in the note.
+
+        Examples
+        --------
+        >>> Estimate(math.inf).to_dict()
+        {'value': None, 'error': 0.0, 'kind': 'exact', 'note': 'infinite'}
+        """
+        is_finite = math.isfinite(self.value)
+        return {
+            "value": self.value if is_finite else None,
+            "error": self.error if math.isfinite(self.error) else None,
+            "kind": self.kind,
+            "note": self.note or ("" if is_finite else "infinite"),
+        }
 
     @property
     def is_zero(self) -> bool:

@@ -71,12 +71,12 @@ class Summary:
         else:
             found |= {"d": self.d, "widths": list(self.widths)}
         return found | {
-            "mean": _plain(self.mean),
-            "variance": _plain(self.variance),
+            "mean": self.mean and self.mean.to_dict(),
+            "variance": self.variance and self.variance.to_dict(),
             "facts": list(self.facts),
             "notes": list(self.notes),
-            "energies": [{"degree": k, **_known(e)} for k, e in enumerate(self.energies)],
-            "tail": _plain(self.tail),
+            "energies": [{"degree": k, **e.to_dict()} for k, e in enumerate(self.energies)],
+            "tail": self.tail and self.tail.to_dict(),
             "labels": self.labels.to_dict(),
             "seconds": self.seconds,
         }
@@ -168,11 +168,3 @@ def _timed(seconds: dict[str, float], name: str) -> Iterator[None]:
     start = time.process_time()
     yield
     seconds[name] = time.process_time() - start
-
-
-def _known(estimate: Estimate) -> dict[str, Any]:
-    return {"value": estimate.value, "error": estimate.error, "kind": estimate.kind}
-
-
-def _plain(estimate: Estimate | None) -> dict[str, Any] | None:
-    return None if estimate is None else _known(estimate)

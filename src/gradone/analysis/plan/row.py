@@ -108,14 +108,14 @@ class PlanRow:
             "needs": self.needs,
             "exponent": finite(self.exponent),
             "with_log": self.with_log,
-            "constant": plain(self.constant),
+            "constant": self.constant and self.constant.to_dict(),
             "margin": finite(self.margin),
             "learns": self.learns,
             "here": self.here,
             "reached": None if self.reached is None else self.reached.basis.tolist(),
-            "plateau": plain(self.plateau),
+            "plateau": self.plateau and self.plateau.to_dict(),
             "steps": self.steps,
-            "plateaus": [plain(e) for e in self.plateaus],
+            "plateaus": [e.to_dict() for e in self.plateaus],
             "terms": list(self.terms),
             "note": self.note,
             "cites": list(self.cites),
@@ -125,15 +125,3 @@ class PlanRow:
 def finite(x: float) -> float | None:
     """Number, or None if it is infinite."""
     return float(x) if math.isfinite(x) else None
-
-
-def plain(estimate: Estimate | None) -> dict[str, Any] | None:
-    """Estimate as a dictionary."""
-    if estimate is None:
-        return None
-    return {
-        "value": finite(estimate.value),
-        "error": finite(estimate.error),
-        "kind": estimate.kind,
-        "note": estimate.note,
-    }
