@@ -18,7 +18,8 @@ from .output_gram import OutputGram
 from .sobol import SobolSequence, gaussian_points
 
 REPLICATES = 16
-_CELLS = 2048
+_MAX_CELLS = 2048
+_POINTS_PER_CELL = 32
 _WIDTHS = (8, 16, 32)  # cells in a slice, finest first
 _SHIFTS = 8
 _MAX_BINS = 1 << 14
@@ -82,8 +83,9 @@ def sliced_grams(
         levels = [_cross_products(sums, mass)]
     else:
         ys = [y + noise**0.5 * xi for y, xi in outputs]
-        sums, n_atoms = _binned(ys, features)
-        levels = [_shifted_slices(sums, n_atoms, width) for width in _WIDTHS]
+        cells = min(_MAX_CELLS, 1 << int(np.log2(len(pooled) / _POINTS_PER_CELL)))
+        sums = _binned(ys, features, cells)
+        levels = [_shifted_slices(sums, cells, width) for width in _WIDTHS]
     result, start = {}, 0
     for k in orders:
         m = int((beta.sum(axis=1) == k).sum())
@@ -125,50 +127,63 @@ def _features(z: np.ndarray, beta: np.ndarray) -> np.ndarray:
     return np.array(rows)
 
 
-def _binned(outputs: list[np.ndarray], features: list[np.ndarray]) -> tuple[np.ndarray, int]:
-    """Means of features times the indicator of each cell, (R, 1 + m, cells + atoms), and #atoms."""
+def _binned(outputs: list[np.ndarray], features: list[np.ndarray], cells: int) -> np.ndarray:
+    """Means of features times the indicator of each cell, then of each atom: (R, rows, bins)."""
     pooled = np.concatenate(outputs)
     values, counts = np.unique(pooled, return_counts=True)
     atoms = values[counts > 0.002 * len(pooled)]
     probability = np.concatenate([feature[0] for feature in features])
-    edges = _graded_edges(pooled, np.where(np.isin(pooled, atoms), 0.0, probability))
+    edges = _graded_edges(pooled, np.where(np.isin(pooled, atoms), 0.0, probability), cells)
     sums = []
     for y, feature in zip(outputs, features, strict=True):
         cell = np.searchsorted(edges, y)
         if len(atoms):
             where = np.minimum(np.searchsorted(atoms, y), len(atoms) - 1)
-            cell = np.where(atoms[where] == y, _CELLS + where, cell)
-        sums.append([np.bincount(cell, row, _CELLS + len(atoms)) / len(y) for row in feature])
-    return np.array(sums), len(atoms)
+            cell = np.where(atoms[where] == y, cells + where, cell)
+        sums.append([np.bincount(cell, row, cells + len(atoms)) / len(y) for row in feature])
+    return np.array(sums)
 
 
-def _graded_edges(y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+def _graded_edges(y: np.ndarray, weight: np.ndarray, cells: int) -> np.ndarray:
     """Inner edges of cells whose probabilities shrink quadratically towards both ends."""
     order = np.argsort(y)
     cumulative = np.cumsum(weight[order])
     if cumulative[-1] <= 0:  # nothing but atoms
         return np.zeros(0)
-    s = np.linspace(0, 1, _CELLS + 1)[1:-1]
+    s = np.linspace(0, 1, cells + 1)[1:-1]
     at = np.searchsorted(cumulative, s * s * (3 - 2 * s) * cumulative[-1])
     return y[order][np.minimum(at, len(y) - 1)]
 
 
-def _shifted_slices(sums: np.ndarray, n_atoms: int, width: int) -> tuple[np.ndarray, np.ndarray]:
+def _shifted_slices(sums: np.ndarray, cells: int, width: int) -> tuple[np.ndarray, np.ndarray]:
     """Cross products for slices of `width` cells, averaged over eight positions of the slices.
 
     Without the average, what is lost in the slice that contains a jump of the conditional moments
     would depend on where in the slice the jump falls, and could not be extrapolated.
     """
-    cells, atoms = sums[..., :_CELLS], sums[..., _CELLS:]
     total: list[tuple[np.ndarray, np.ndarray]] = []
     for shift in range(0, width, width // _SHIFTS):
-        starts = np.unique([0, *range(shift, _CELLS, width)])
-        joined = np.concatenate([np.add.reduceat(cells, starts, axis=-1), atoms], axis=-1)
-        total.append(_cross_products(joined[:, 1:], joined[:, 0].mean(axis=0)))
+        starts = np.unique([0, *range(shift, cells, width)])
+        joined = np.add.reduceat(sums[..., :cells], starts, axis=-1)
+        joined = np.concatenate([joined, sums[..., cells:]], axis=-1)
+        total.append(_cross_products(joined[:, 1:], _unbiased_mass(joined[:, 0])))
     return (
         np.mean([value for value, _ in total], axis=0),
         np.mean([rest for _, rest in total], axis=0),
     )
+
+
+def _unbiased_mass(shares: np.ndarray) -> np.ndarray:
+    """Probabilities p_b such that the cross product of the constant 1 is exactly sum_b p_b.
+
+    The edges were chosen from the same points, which fixes the total of each slice and correlates
+    its shares in different replicates; the moments in a slice inherit that, and dividing by the
+    cross product of the shares themselves takes it out.
+    """
+    n = len(shares)
+    mean = shares.mean(axis=0)
+    cross = ((n * mean) ** 2 - (shares**2).sum(axis=0)) / (n * (n - 1))
+    return np.where(cross > 0.1 * mean**2, cross / np.maximum(mean, 1e-300), np.inf)
 
 
 def _smoothed(
@@ -177,26 +192,29 @@ def _smoothed(
     """Densities of features in y (R, m, bins) after convolution with the noise, and that of 1."""
     sigma = noise**0.5
     h = sigma / 8
-    low = min(float(y.min()) for y in outputs) - 7 * sigma
-    high = max(float(y.max()) for y in outputs) + 7 * sigma
-    size = 1 << int(np.ceil(np.log2((high - low) / h + 2)))
-    # Depositing with two-bin linear weights adds a variance h^2/6, which the kernel gives back.
+    low = min(float(y.min()) for y in outputs) - 8 * sigma
+    high = max(float(y.max()) for y in outputs) + 8 * sigma
+    size = 1 << int(np.ceil(np.log2((high - low) / h + 4)))
+    # Outputs are deposited as cubic B-splines, whose transform is then divided out: exact for
+    # single values of y as well as for densities.
     frequency = 2 * np.pi * np.fft.rfftfreq(size, h)
-    kernel = np.exp(-0.5 * frequency**2 * (noise - h * h / 6))
+    kernel = np.exp(-0.5 * frequency**2 * noise) / np.sinc(frequency * h / (2 * np.pi)) ** 4
     curves = []
     for y, feature in zip(outputs, features, strict=True):
         position = (y - low) / h
         cell = position.astype(np.int64)
-        upper = position - cell
+        t = position - cell
+        spline = ((1 - t) ** 3, 3 * t**3 - 6 * t**2 + 4, -3 * t**3 + 3 * t**2 + 3 * t + 1, t**3)
         rows = [
-            np.bincount(cell, row * (1 - upper), size) + np.bincount(cell + 1, row * upper, size)
+            sum(np.bincount(cell + i, row * w / 6, size) for i, w in enumerate(spline))
             for row in feature
         ]
-        curves.append(np.fft.irfft(np.fft.rfft(np.array(rows)) * kernel, size) / len(y))
+        curve = np.fft.irfft(np.fft.rfft(np.array(rows)) * kernel, size)
+        curves.append(curve / (len(y) * h))
     total = np.array(curves)
     mass = total[:, 0].mean(axis=0)
     seen = mass > 1e-10 * mass.max()
-    return total[:, 1:, seen], mass[seen]
+    return total[:, 1:, seen] * h**0.5, mass[seen]
 
 
 def _cross_products(sums: np.ndarray, mass: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
