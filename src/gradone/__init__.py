@@ -78,4 +78,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_PUBLIC, *_ROOMS, "__version__"})
+    return sorted({*_PUBLIC, *_ROOMS, "__version__"})

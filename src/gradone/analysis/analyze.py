@@ -26,7 +26,7 @@ _ENERGY_DEGREE = 10
 _WORST = ("trivial", "easy", "hard")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Analysis:
     """Exponents, classes, staircases and thresholds of a target.
 
@@ -72,7 +72,7 @@ class Analysis:
     def learnability(self) -> str | None:
         """Class of the worst direction used; None if it could not be decided."""
         if self.queries.undecided:
-            return "hard" if self.queries.undecided.startswith(">") else None
+            return "hard" if self.queries.is_complete else None
         return max(self.classes, key=_WORST.index, default=None)
 
     @property
@@ -95,6 +95,8 @@ class Analysis:
     @property
     def full_threshold(self) -> Estimate:
         """Value of n/d at which the last stage opens; infinite if some direction never does."""
+        if not self.queries.is_complete:
+            return Estimate(math.inf, 0.0, "monte_carlo", self.queries.undecided)
         if self.queries.never.dim or not self.queries.stages:
             return Estimate(math.inf, note=f"{self.queries.never} is never learned at n = O(d)")
         last = self.queries.stages[-1]
@@ -131,6 +133,21 @@ class Analysis:
         if self.queries.notes:
             notes["subspaces"] = "; ".join(self.queries.notes)
         return notes
+
+    cites = (
+        "benarous2021online",
+        "abbe2023leap",
+        "damian2024gaps",
+        "damian2025leap",
+        "troiani2024limits",
+        "dandi2023giant",
+    )
+
+    def __repr__(self) -> str:
+        return (
+            f"Analysis({self.target!r}: information {self.information_exponent}, leap "
+            f"{self.leap_exponent}, generative {self.generative_exponent}, {self.learnability})"
+        )
 
     def summary(self, *, heading: bool = True) -> str:
         """One screen of text, with or without the target itself."""

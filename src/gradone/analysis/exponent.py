@@ -89,6 +89,8 @@ class Energy:
         if self.low > floor:
             return True
         lax = _SMALL * scale if self.kind == "quadrature" else floor
+        if self.low and self.kind == "monte_carlo":
+            return None  # significant, but too small to rely on
         return False if self.high <= (lax if not self.low else floor) else None
 
     @property

@@ -97,7 +97,7 @@ def _facts(a: Analysis) -> list[str]:
         facts.append(f"not used by the target: {a.unused}")
     if a.never.dim:
         facts.append(f"never learned by efficient algorithms at n = O(d): {a.never}")
-    if a.queries.undecided and not a.queries.undecided.startswith(">"):
+    if not a.queries.is_complete:
         facts.append(a.queries.undecided)
     return facts
 

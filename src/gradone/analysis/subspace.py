@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..base.errors import BadData
+
 _TOLERANCE = 1e-9
 
 
@@ -74,6 +76,8 @@ class Subspace:
     def contains(self, vector: Sequence[float] | np.ndarray, tolerance: float = 1e-6) -> bool:
         """Whether a vector lies in the subspace, up to a relative tolerance."""
         v = np.asarray(vector, dtype=np.float64)
+        if v.shape != (self.r,):
+            raise BadData(f"a vector of this space has {self.r} entries, got shape {v.shape}")
         rest = v - self.projector @ v
         return float(np.linalg.norm(rest)) <= tolerance * max(float(np.linalg.norm(v)), 1e-300)
 

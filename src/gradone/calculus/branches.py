@@ -115,7 +115,7 @@ def _second_moments(
     inset = 1e-13 * (1 + np.abs(ends))
     low, high = g(ends[:, 0] + inset[:, 0]), g(ends[:, 1] - inset[:, 1])
     # Roots appear and disappear at the values at the ends of pieces: split the integral there.
-    critical = np.unique(np.concatenate([low, high]))
+    critical = _different(np.concatenate([low, high]))
     cuts = _roots(g, ends, low, high, critical)
     t, w = gauss_legendre(n)
     graded, jacobian = t**3 * (10 - 15 * t + 6 * t * t), 30 * t**2 * (1 - t) ** 2
@@ -139,6 +139,13 @@ def _second_moments(
     tables = hermite_table(np.where(np.isfinite(branch), branch, 0.0), degree)
     moments = np.einsum("np,knp->kn", share, tables)
     return total + (moments**2) @ weight
+
+
+def _different(values: np.ndarray) -> np.ndarray:
+    """Values in increasing order, those that differ by rounding only once."""
+    ordered = np.unique(values)
+    apart = np.diff(ordered) > 1e-11 * (1 + np.abs(ordered[1:]))
+    return ordered[np.concatenate([[True], apart])]
 
 
 def _roots(

@@ -98,6 +98,8 @@ class HermiteExpansion:
 
     def energy(self, k: int) -> Estimate:
         r"""Energy at degree k, :math:`W_k = \sum_{|\beta|=k} c_\beta^2/\beta!`."""
+        if not 0 <= k <= self.degree:
+            raise OutOfRegime(f"no energy at degree {k}: the expansion stops at {self.degree}")
         if self.exact is not None:
             return Estimate(float(self.exact_energies().get(k, Fraction(0))))
         at = self.indices.sum(axis=1) == k

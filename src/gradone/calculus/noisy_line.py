@@ -16,7 +16,7 @@ from .line import gauss_legendre
 from .output_gram import OutputGram
 
 _REACH = 7.5
-_MAX_CELLS = 60_000_000
+_MAX_CELLS = 6_000_000
 Function = Callable[[np.ndarray], np.ndarray]
 
 

@@ -27,8 +27,7 @@ def plan(
     """Rank the algorithms by the data they need, at given d, n, width."""
     from ..analysis.plan import plan as verb
 
-    sizes = {"d": d, "n": 5 * d if n is None else n, "width": d if width is None else width}
-    found = verb(find_target(target, noise), **sizes)
+    found = verb(find_target(target, noise), d=d, n=n, width=width)
     if as_json:
         typer.echo(json.dumps(found.to_dict(), indent=2, allow_nan=False))
     else:

@@ -196,6 +196,8 @@ def zoo(name: str | None = None) -> Zoo | Target | HierarchicalTarget:
     ['parity2', 'parity3']
     """
     whole = _read_zoo()
+    if name is not None and not isinstance(name, str):
+        raise BadData(f"a target of the zoo is called by its name, got {name!r}")
     return whole if name is None else whole[name]
 
 

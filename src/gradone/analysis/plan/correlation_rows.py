@@ -126,6 +126,11 @@ def residual_row(expression: Expression, sizes: Sizes) -> PlanRow | None:
     return _fitted(row, expression, _if(row.margin >= 0, reached), sizes)
 
 
+def samples_of_leap(order: int, d: int) -> float:
+    """Samples for a leap, constants aside: d, d log d, d^(k-1) for orders 1, 2, k."""
+    return float(d) ** max(1.0, order - 1.0) * (math.log(d) if order == 2 else 1.0)
+
+
 def _residual_needs(r: int, degree: str) -> str:
     return f"n ~ {r} d^2 + d {r}^{degree}" if r > 1 else "n ~ d^2"
 
@@ -138,8 +143,7 @@ def sgd_row(expression: Expression, record: LeapRecord, sizes: Sizes) -> PlanRow
     with_log = exponent == 1.0 and 2 in orders
     reached = Subspace.zero(expression.r)
     for step in record.steps:
-        log = math.log(sizes.d) if step.order == 2 else 1.0
-        if sizes.n < log * sizes.d ** max(1.0, step.order - 1.0):
+        if sizes.n < samples_of_leap(step.order, sizes.d):
             break
         reached = step.learned
     row = PlanRow(

@@ -35,6 +35,8 @@ def depth_rows(target: HierarchicalTarget, sizes: Sizes) -> list[PlanRow]:
         if learner == "lazy":
             learned = [f"degree {math.floor(power + 1e-9)} and less"]
         error = plateau(target, power, learner)  # type: ignore[arg-type]
+        if error.value >= plateau(target, 0.0, learner).value * (1 - 1e-9):  # type: ignore[arg-type]
+            learned = []
         path = [f"{s.layer}: {s.learns} at d^{s.exponent:g}" for s in stages]
         rows.append(
             PlanRow(

@@ -18,7 +18,7 @@ from .query_rows import query_rows
 from .row import PlanRow, Sizes, finite
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Plan:
     """Answer of :func:`plan`.
 
@@ -39,6 +39,15 @@ class Plan:
     sizes: Sizes
     rows: tuple[PlanRow, ...]
     bounds: tuple[Bound, ...] = ()
+
+    def __repr__(self) -> str:
+        s = self.sizes
+        return f"Plan({self.target!r}, d={s.d}, n={s.n}, width={s.width}: {len(self.rows)} rows)"
+
+    @property
+    def cites(self) -> tuple[str, ...]:
+        """Papers behind the rows."""
+        return tuple(dict.fromkeys(key for row in self.rows for key in row.cites))
 
     @property
     def staircase(self) -> tuple[PlanRow, ...]:
@@ -129,7 +138,9 @@ class Plan:
         )
 
 
-def plan(target: Sampled | str, *, d: int = 1000, n: int = 5000, width: int = 1000) -> Plan:
+def plan(
+    target: Sampled | str, *, d: int = 1000, n: int | None = None, width: int | None = None
+) -> Plan:
     r"""Which algorithm learns a target, from how much data, and what it leaves unlearned.
 
     Parameters
@@ -137,7 +148,8 @@ def plan(target: Sampled | str, *, d: int = 1000, n: int = 5000, width: int = 10
     target : Target, hierarchical target or str
         What is to be learned; a text stands for a noiseless :class:`.Target`.
     d, n, width : int
-        Input dimension, number of samples, number of neurons (or of random features).
+        Input dimension, number of samples (5 d if not given), number of neurons or random
+        features (d if not given).
 
     Returns
     -------
@@ -162,7 +174,9 @@ def plan(target: Sampled | str, *, d: int = 1000, n: int = 5000, width: int = 10
     """
     if isinstance(target, str):
         target = Target(target)
-    sizes = Sizes(whole_number("d", d, least=2), whole_number("n", n), whole_number("width", width))
+    d = whole_number("d", d, least=2)
+    n = whole_number("n", 5 * d if n is None else n)
+    sizes = Sizes(d, n, whole_number("width", d if width is None else width))
     if isinstance(target, HierarchicalTarget):
         return Plan(target, sizes, _ranked(depth_rows(target, sizes)))
     if not isinstance(target, Target):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ...base.estimate import Estimate
 from ...targets.language.expression import Expression
 from ..subspace import Subspace
-from .correlation_rows import learned_here, plateau_or_reason, scaling
+from .correlation_rows import learned_here, plateau_or_reason, samples_of_leap, scaling
 from .row import PlanRow, Sizes
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def reuse_row(expression: Expression, answer: Learnability, sizes: Sizes) -> Pla
     with_log = exponent == 1.0 and 2 in orders
     reached = Subspace.zero(expression.r)
     for stage in stages:
-        if sizes.data_exponent < max(1.0, stage.order - 1.0):
+        if sizes.n < samples_of_leap(stage.order, sizes.d):
             break
         reached = stage.subspace
     error, note = plateau_or_reason(expression, reached, sizes.kappa)
@@ -62,7 +62,8 @@ def amp_row(expression: Expression, answer: Learnability, sizes: Sizes) -> PlanR
     alpha = sizes.n / sizes.d
     reached = Subspace.zero(expression.r)
     for stage in opened:
-        if alpha <= stage.threshold.value:
+        # "Any number of samples proportional to d" still means about d of them.
+        if alpha <= stage.threshold.value or (not stage.threshold.value and alpha < 1):
             break
         reached = stage.subspace
     notes = []
@@ -87,7 +88,9 @@ def amp_row(expression: Expression, answer: Learnability, sizes: Sizes) -> PlanR
 def spectral_row(expression: Expression, answer: Learnability, sizes: Sizes) -> PlanRow:
     """Optimal spectral method: the first stage only."""
     first = [s for s in answer.stages[:1] if math.isfinite(s.threshold.value)]
-    is_open = bool(first) and sizes.n / sizes.d > first[0].threshold.value
+    alpha = sizes.n / sizes.d
+    is_open = bool(first) and alpha > first[0].threshold.value
+    is_open = is_open and (alpha >= 1 or first[0].threshold.value > 0)
     reached = first[0].subspace if is_open else Subspace.zero(expression.r)
     note = "weak recovery; a first stage of order 1 uses the mean of x given y" if first else ""
     cites = ("mondelli2017weak", "defilippis2025spectral")

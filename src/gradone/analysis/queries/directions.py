@@ -8,10 +8,13 @@ import numpy as np
 
 from ...base.estimate import Estimate
 from ...calculus.output_gram import OutputGram
+from ...targets.language.bounds import quadratic_form
 from ...targets.language.expression import Expression
+from ...targets.language.polynomials import polynomial_of
+from ...targets.language.tree import nodes
 from ..frame import linear_forms
 from ..subspace import Subspace
-from .operators import FLOOR, SAFETY, easy_operator, symmetric_basis, unfolding
+from .operators import SAFETY, easy_operator, symmetric_basis, unfolding
 
 
 def revealed_directions(
@@ -41,13 +44,17 @@ def _projector(gram: np.ndarray, q: int, k: int, strength: Estimate) -> np.ndarr
     if k == 2:
         values, vectors = np.linalg.eigh(easy_operator(gram, q))
         top = values > values[-1] - max(4 * strength.error, 1e-7 * values[-1])
+        # An eigen-matrix is known up to the error over the gap to the others.
+        gap = values[-1] - max(float(values[~top].max(initial=0.0)), 0.0)
+        blur = 5 * strength.error / max(gap, strength.error, 1e-300) + 1e-6
         matrices = np.einsum("av,aij->vij", vectors[:, top], symmetric_basis(q))
         matrix = np.einsum("vij,vkj->ik", matrices, matrices)
         eigenvalues, eigenvectors = np.linalg.eigh(matrix)
-        chosen = eigenvectors[:, eigenvalues > 1e-2 * eigenvalues[-1]]
+        chosen = eigenvectors[:, eigenvalues > blur**2 * eigenvalues[-1]]
         return chosen @ chosen.T
     values, vectors = np.linalg.eigh(unfolding(gram, q, k))
-    floor = max(FLOOR[strength.kind], SAFETY * strength.error, 1e-6 * values[-1])
+    # Small next to the largest one or to the errors: not revealed at this order.
+    floor = max(SAFETY[strength.kind] * strength.error, 1e-6 * values[-1])
     chosen = vectors[:, values > floor]
     return chosen @ chosen.T
 
@@ -57,9 +64,10 @@ def _snapped(
 ) -> Subspace | None:
     """Subspace spanned by linear forms of the target, if one lies within the error of `found`."""
     forms = [*linear_forms(f), *np.eye(f.r)]
+    axes = _principal_axes(f)
     sums = [np.sum(forms[: -f.r], axis=0), np.ones(f.r)] if len(forms) > f.r else [np.ones(f.r)]
     forms += [a + s * b for i, a in enumerate(forms) for b in forms[:i] for s in (1.0, -1.0)]
-    forms += sums
+    forms += [*sums, *axes]
     projected = [complement.projector @ w for w in forms]
     units = [w / np.linalg.norm(w) for w in projected if np.linalg.norm(w) > 1e-6]
     near = [w for w in units if np.linalg.norm(w - found.projector @ w) < tolerance]
@@ -69,3 +77,13 @@ def _snapped(
         if candidate.dim == dim:
             return candidate if candidate.distance(found) < tolerance else None
     return None
+
+
+def _principal_axes(f: Expression) -> list[np.ndarray]:
+    """Eigenvectors of the quadratic polynomials that occur in a target."""
+    axes: list[np.ndarray] = []
+    for part in nodes(f.tree):
+        polynomial = polynomial_of(part, f.r)
+        if polynomial is not None and polynomial.degree == 2:
+            axes += list(np.linalg.eigh(quadratic_form(polynomial))[1].T)
+    return axes

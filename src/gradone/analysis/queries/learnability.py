@@ -16,7 +16,10 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 
+import numpy as np
+
 from ...base.estimate import Estimate
+from ...calculus.output_gram import OutputGram
 from ...targets.language.expression import Expression
 from ..frame import natural_frame
 from ..subspace import Subspace
@@ -26,7 +29,7 @@ from .output import conditional_grams
 from .recovery import is_perfectly_recovered
 from .stages import MAX_ORDER, Learnability, Stage
 
-_MORE_POINTS = 1 << 21
+_MORE_POINTS = 1 << 23
 
 
 @lru_cache(maxsize=64)
@@ -65,7 +68,7 @@ def learnability(expression: Expression, noise: float = 0.0) -> Learnability:
     threshold, undecided = Estimate(0.0), ""
     is_exact = True
     while known.dim < len(rows):
-        found = _next(f, noise if is_exact else blurred_noise(f, noise), known)
+        found = _next(f, noise if is_exact else blurred_noise(f, noise), known, is_exact)
         if isinstance(found, str):
             undecided = found
             break
@@ -110,37 +113,59 @@ def blurred_noise(f: Expression, noise: float) -> float:
 _Found = tuple[int, Subspace, Estimate, bool, str]
 
 
-def _next(f: Expression, noise: float, known: Subspace) -> _Found | str:
+def _next(f: Expression, noise: float, known: Subspace, is_exact: bool) -> _Found | str:
     """Next step of the filtration, or why it cannot be said."""
     complement = known.complement()
     q = complement.dim
     vanished: list[str] = []
     # Orders 1 and 2 cost little more than one of them; higher ones are rarely needed.
-    groups = [(1, 2), *((k,) for k in range(3, _max_order(q) + 1))]
+    groups: list[tuple[int, ...]] = [(1, 2), *((k,) for k in range(3, _max_order(q) + 1))]
+    if q == 1:  # and in one dimension all of them together
+        groups = [(1, 2), tuple(range(3, MAX_ORDER + 1))]
     for orders in groups:
         grams = conditional_grams(f, noise, known, orders)
         for k in orders:
             gram, strength = grams[k], query_strength(grams[k], q, k)
-            verdict = is_nonzero(strength)
+            verdict = is_nonzero(strength, is_rough=not is_exact)
             if verdict is None and gram.kind == "monte_carlo":
-                gram = conditional_grams(f, noise, known, [k], points=_MORE_POINTS)[k]
+                more = _MORE_POINTS if known.dim else _MORE_POINTS >> 2
+                gram = conditional_grams(f, noise, known, [k], points=more)[k]
                 strength = query_strength(gram, q, k)
-                verdict = is_nonzero(strength)
+                verdict = is_nonzero(strength, is_rough=not is_exact)
+            if not verdict and known.dim == 0 and (seen := _correlation(f, noise, k)) is not None:
+                gram, strength, verdict = seen, query_strength(seen, q, k), True
             size = f"{strength.value:.6g} ± {strength.error:.0e}"
             if verdict is None:
                 return f"undecided: the strength of order {k}, {size}, is too close to zero"
             if verdict:
-                new, is_exact = revealed_directions(gram, q, k, strength, f, complement)
+                new, is_derived = revealed_directions(gram, q, k, strength, f, complement)
+                if not new.dim:
+                    return f"undecided: order {k} reveals something, {size}, but no direction"
                 given = "y and what is known" if known.dim else "y"
                 found = f"E[He_{k}(z) | {given}] does not vanish: strength {size}"
                 reason = "; ".join([*vanished, found])
-                return k, new, strength, is_exact, reason
+                return k, new, strength, is_derived, reason
             vanished.append(
                 f"order {k} vanishes by symmetry"
                 if strength.error == 0
                 else f"order {k} vanishes: strength {strength.value:.0e} ± {strength.error:.0e}"
             )
     return f"> {_max_order(q)}: " + "; ".join(vanished[-2:])
+
+
+def _correlation(f: Expression, noise: float, k: int) -> OutputGram | None:
+    """Lower bound of T_k from the label itself, if its Hermite tensor of order k is not zero.
+
+    By Cauchy-Schwarz T_k >= a a^T / Var(y) with the Hermite coefficients a: what correlates with
+    the label is revealed by it, however little.
+    """
+    expansion = f.hermite(k)
+    energy = expansion.energy(k)
+    variance = f.second_moment().value - f.mean().value ** 2 + noise
+    if not energy.value > max(10 * energy.error, 1e-25 * variance):
+        return None
+    a = expansion.value[expansion.indices.sum(axis=1) == k]
+    return OutputGram(np.outer(a, a) / variance, 0.0)
 
 
 def _max_order(q: int) -> int:

@@ -17,19 +17,22 @@ from ...base.estimate import Estimate
 from ...calculus.output_gram import OutputGram
 from .embedding import order_indices
 
-FLOOR = {"quadrature": 1e-9, "monte_carlo": 2e-4}
+FLOOR = {"quadrature": 1e-12, "monte_carlo": 2e-4}  # below, nothing counts as a signal
+SMALL = {"quadrature": 1e-8, "monte_carlo": 2e-3}  # what is surely below is zero
 # A Monte Carlo error is a 99 % half-width, at least 2.58 standard errors: this makes it 6.
-SAFETY = 2.4
+SAFETY = {"quadrature": 10.0, "monte_carlo": 2.4}
 
 
-def is_nonzero(strength: Estimate) -> bool | None:
-    """Whether a query sees anything; None if the margin is too thin to say."""
-    floor = FLOOR[strength.kind]
-    if strength.value > max(floor, SAFETY * strength.error):
+def is_nonzero(strength: Estimate, *, is_rough: bool = False) -> bool | None:
+    """Whether a query sees anything; None if the margin is too thin to say.
+
+    `is_rough` says that the known subspace was estimated: then what is small may be its error.
+    """
+    margin = SAFETY[strength.kind] * strength.error
+    kind = "monte_carlo" if is_rough else strength.kind
+    if strength.value > max(FLOOR[kind], margin):
         return True
-    if strength.value + SAFETY * strength.error < 10 * floor:
-        return False
-    return None
+    return False if strength.value + margin < SMALL[kind] else None
 
 
 def full_tensor(gram: np.ndarray, q: int, k: int) -> np.ndarray:

@@ -27,6 +27,7 @@ from ...targets.language.transform import given
 from ..frame import natural_frame, rewrite
 from ..subspace import Subspace
 from .embedding import embedding, order_indices
+from .relabeling import without_relabeling
 from .symmetry import invariant_part
 
 _POINTS = 1 << 19
@@ -72,7 +73,7 @@ def output_grams(
     """
     if _is_constant(expression):
         return {k: _zero(expression.r, k) for k in orders}
-    framed = natural_frame(expression)
+    framed = natural_frame(expression if noise else without_relabeling(expression))
     inner = _grams(framed.expression, noise, orders, points)
     nothing = Subspace.zero(framed.expression.r)
     inner = {k: invariant_part(g, framed.expression, nothing, k) for k, g in inner.items()}
@@ -168,7 +169,7 @@ def conditional_grams(
 
     def at(node: np.ndarray, share: int) -> Grams:
         fixed = {i + 1: float(u) for i, u in enumerate(node)}
-        return output_grams(given(f, fixed), noise, orders, points=max(points // share, 1 << 14))
+        return output_grams(given(f, fixed), noise, orders, points=max(points // share, 1 << 16))
 
     found = (
         _over_line(at, orders, _mirror(f), f.r - 1)
@@ -231,17 +232,16 @@ def _over_line(
         panels.append(_panel(at, -_REACH, 0.0, orders))
     while True:
         size = max(max(float(np.abs(p.total[k].value).max()) for k in orders) for p in panels)
-        worst = max(panels, key=lambda panel: panel.gap)
+        worst = max(panels, key=lambda panel: max(panel.gaps.values()))
         # Random errors are not cured by more panels.
         is_random = any(p.total[k].replicates is not None for p in panels for k in orders)
-        if worst.gap <= 1e-3 * size or is_random or len(panels) >= _MAX_PANELS:
+        is_fine = max(worst.gaps.values()) <= 1e-3 * size
+        if is_fine or is_random or len(panels) >= _MAX_PANELS:
             break
         panels.remove(worst)
         middle = (worst.low + worst.high) / 2
-        panels += [
-            _panel(at, worst.low, middle, orders),
-            _panel(at, middle, worst.high, orders),
-        ]
+        for low, high in ((worst.low, middle), (middle, worst.high)):
+            panels.append(_no_better_than(_panel(at, low, high, orders), worst))
     mass = sum(p.mass for p in panels)
     weights = np.full(len(panels), 1 / mass)
     result = {k: average([p.total[k] for p in panels], weights) for k in orders}
@@ -255,7 +255,20 @@ class _Panel(NamedTuple):
     high: float
     mass: float
     total: Grams
-    gap: float
+    gaps: dict[int, float]  # disagreement of the two rules at each order
+
+
+def _no_better_than(panel: _Panel, parent: _Panel) -> _Panel:
+    """Panel with a hundredth of what its parent missed as least error.
+
+    Next to a kink two rules may agree by accident.
+    """
+    gaps = {k: max(gap, parent.gaps[k] / 100) for k, gap in panel.gaps.items()}
+    total = {
+        k: OutputGram(g.value, np.maximum(g.bias, gaps[k]), g.replicates)
+        for k, g in panel.total.items()
+    }
+    return panel._replace(total=total, gaps=gaps)
 
 
 def _panel(
@@ -268,7 +281,7 @@ def _panel(
     fine, coarse = (w * density * mass / (w @ density) for w in _KRONROD.T[1:])
     found = [at(np.array([u]), 2 * len(nodes)) for u in nodes]
     total = {k: _mean([g[k] for g in found], fine, coarse) for k in orders}
-    gap = max(
-        float(np.abs(average([g[k] for g in found], fine - coarse).value).max()) for k in orders
-    )
-    return _Panel(low, high, mass, total, gap)
+    gaps = {
+        k: float(np.abs(average([g[k] for g in found], fine - coarse).value).max()) for k in orders
+    }
+    return _Panel(low, high, mass, total, gaps)

@@ -90,8 +90,15 @@ class Learnability:
         return Exponent(worst.order, worst.reason)
 
     @property
+    def is_complete(self) -> bool:
+        """Whether every direction was decided; orders above the largest one count as hard."""
+        return not self.undecided or self.undecided.startswith(">")
+
+    @property
     def never(self) -> Subspace:
         """Directions that the target uses and that are never learned at n = O(d)."""
+        if not self.is_complete:
+            return Subspace.zero(self.unused.r)
         open_ = Subspace.zero(self.unused.r)
         for stage in self.stages:
             if math.isfinite(stage.threshold.value):

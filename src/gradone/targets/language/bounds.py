@@ -209,19 +209,21 @@ def _growth_of_exponential(argument: Node, size: Growth) -> Growth:
     polynomial = polynomial_of(argument, max(variables(argument))) if size.degree == 2 else None
     if polynomial is not None and polynomial.degree == 2:
         # The fastest direction of a quadratic form, exactly.
-        return measured._replace(quadratic=max(0.0, float(_quadratic_form(polynomial).max())))
+        return measured._replace(
+            quadratic=max(0.0, float(np.linalg.eigvalsh(quadratic_form(polynomial)).max()))
+        )
     return measured
 
 
-def _quadratic_form(polynomial: Polynomial) -> np.ndarray:
-    """Eigenvalues of the quadratic part."""
+def quadratic_form(polynomial: Polynomial) -> np.ndarray:
+    """Symmetric matrix of the quadratic part."""
     matrix = np.zeros((polynomial.r, polynomial.r))
     for exponents, coefficient in polynomial.coefficients.items():
         if sum(exponents) == 2:
             i, j = (axis for axis, m in enumerate(exponents) for _ in range(m))
             matrix[i, j] += float(coefficient) / 2
             matrix[j, i] += float(coefficient) / 2
-    return np.linalg.eigvalsh(matrix)
+    return matrix
 
 
 def _numerical_growth(

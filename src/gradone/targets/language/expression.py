@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -72,7 +73,7 @@ class Expression:
 
     def __call__(self, z: Any) -> Any:
         """Values at points ``z`` of shape ``(..., r)``, in the array library of `z`."""
-        shape = np.shape(z) if isinstance(z, list | tuple | float | int) else tuple(z.shape)
+        shape = tuple(getattr(z, "shape", None) or np.shape(z))
         if not shape or shape[-1] != self.r:
             raise BadData(
                 f"points must have the shape (..., {self.r}) because the function has r = {self.r} "
@@ -187,7 +188,9 @@ class Expression:
 
     def hermite(self, degree: int) -> HermiteExpansion:
         """Hermite coefficients, tensors and energies up to a total degree."""
-        return _expansion(self, degree)
+        if isinstance(degree, bool) or not isinstance(degree, numbers.Integral) or degree < 0:
+            raise BadData(f"a degree is an integer >= 0, got {degree!r}")
+        return _expansion(self, int(degree))
 
 
 def _restore(tree: Node, text: str, letter: str, r: int) -> Expression:

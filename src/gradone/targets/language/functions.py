@@ -117,10 +117,24 @@ def call(name: str, *arguments: Node) -> Node:
     if function.exact and all(isinstance(argument, Number) for argument in arguments):
         return number(function.exact(*(argument.value for argument in arguments)))  # type: ignore[attr-defined]
     if name in ("min", "max"):
-        if arguments[0] == arguments[1]:
-            return arguments[0]
-        arguments = tuple(sorted(arguments, key=ordered))
+        return _extremum(name, arguments)
     return Call(name, arguments)
+
+
+def _extremum(name: str, arguments: tuple[Node, ...]) -> Node:
+    """Minimum or maximum of all arguments, nested ones included, in canonical order."""
+    leaves: dict[Node, None] = {}
+    pending = list(arguments)
+    while pending:
+        part = pending.pop()
+        if isinstance(part, Call) and part.name == name:
+            pending += part.arguments
+        else:
+            leaves[part] = None
+    first, *rest = sorted(leaves, key=ordered, reverse=True)
+    for part in rest:
+        first = Call(name, (part, first))
+    return first
 
 
 def rebuild(node: Node, parts: list[Node]) -> Node:
