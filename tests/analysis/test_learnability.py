@@ -23,6 +23,19 @@ from rotations import in_other_coordinates, rotation, small_rotation
 
 PI = math.pi
 
+TEN = [
+    "z1**2",
+    "He3(z1)",
+    "sign(z1*z2)",
+    "z1*z2",
+    "sign(z1) + sign(z2)",
+    "z1**2 + sign(z1*z2*z3)",
+    "sign(z1*z2*z3)",
+    "z1 + z1*z2",
+    "max(z1, z2)",
+    "z1*z2*z3",
+]
+
 # target, noise, threshold of the first easy stage, tolerance, how it is known
 FIRST_THRESHOLDS = [
     ("z1**2", 0.0, 0.5, 1e-6),  # any monotone function of |z|
@@ -52,6 +65,35 @@ def test_weak_recovery_thresholds(text, noise, alpha, tolerance):
     assert stage.threshold.error <= 0.003 * alpha
 
 
+# target, noise, stage, threshold, all by closed forms or one-dimensional integrals
+MORE_THRESHOLDS = [
+    ("z1**2 + z2**2 + z3**2", 0.0, 0, 1.5),  # y is chi^2: G = (y/r - 1) I
+    ("z1**2 + z2**2 + z3**2 + z4**2", 0.0, 0, 2.0),
+    ("z1*z2 + z3*z4", 0.0, 0, 4 / 3),
+    ("sign(z1)*z2", 0.0, 0, 0.457572),
+    ("sign(z1**2 + z2**2 - 1)", 0.0, 0, 2.59489),
+    ("relu(1 - z1**2 - z2**2)", 0.0, 0, 2.541494),
+    ("sign(z1*z2)", 0.2, 0, 2.566101),  # (pi^2/4) / E[tanh(y/Delta)^2]
+    ("sign(z1*z2)", 1.0, 0, 4.482920),
+    ("sign(z1*z2)", 5.0, 0, 14.591889),
+    ("z3 + z1*z2", 0.0, 1, 0.593751),
+    ("z1*z2 + z2*z3 + z1*z3", 0.0, 1, 1.0),
+    ("z1**2 + 3*z2**2 + z1*z2", 0.0, 1, 0.53634),  # opens with the first stage, 0.5 alone
+    ("sign(z1**2 - 2*z2**2 + 0.3*z1*z2 - 0.5)", 0.0, 1, 2.85182),
+    ("sign(z1**2 - 2*z2**2 + 0.3*z1*z2 - 0.5)", 0.5, 1, 3.83364),
+    ("tanh(z1**2 + 2*z2**2 + 0.7*z1*z2)", 0.0, 0, 0.581381),  # tanh is invertible
+]
+
+
+@pytest.mark.parametrize(("text", "noise", "number", "alpha"), MORE_THRESHOLDS)
+def test_thresholds_that_no_paper_lists(text, noise, number, alpha):
+    """Would catch: slices of biased mass, outputs binned linearly, rules that agree by accident."""
+    stage = learnability(Expression(text), noise).stages[number]
+    assert stage.order in (1, 2)
+    assert abs(stage.threshold.value - alpha) <= stage.threshold.error + 1e-5 * alpha
+    assert stage.threshold.error <= 0.005 * alpha
+
+
 # target, noise, (order, new directions) of each stage
 STAGES = [
     ("He3(z1)", 0.0, [(1, 1)]),
@@ -73,6 +115,14 @@ STAGES = [
     ("cos(2*z1)*sign(z2)", 0.0, [(1, 1), (2, 1)]),
     ("step(z1*z2 - 1)", 0.0, [(2, 1), (2, 1)]),
     ("abs(z1)*sign(z2*z3)", 0.0, [(2, 1), (2, 2)]),
+    ("z1**2 + sign(z1*z2)", 0.0, [(2, 2)]),  # the second direction carries 8 % of the matrix
+    ("z1**2 + 3*z2**2 + z1*z2", 0.0, [(2, 1), (2, 1)]),
+    ("sign(z1**2 - 2*z2**2 + 0.3*z1*z2 - 0.5)", 0.0, [(2, 1), (2, 1)]),
+    ("0.002*z1 + z2*z3", 0.0, [(1, 1), (2, 2)]),
+    ("sin(5*z1)", 0.0, [(1, 1)]),
+    ("sin(6*z1)", 0.0, [(1, 1)]),  # C_1 = 6 exp(-18) is small, and not zero
+    ("z1**2 + 1e-5*z1", 0.0, [(1, 1)]),
+    ("max(z1, max(z2, z3))", 0.0, [(1, 1), (2, 2)]),
 ]
 
 
@@ -105,6 +155,22 @@ def test_parities_of_three_are_never_learned_with_proportional_data():
     found = learnability(Expression("sign(z1*z2*z3)"))
     assert found.never.dim == 3
     assert math.isinf(found.stages[0].threshold.value)
+
+
+@pytest.mark.parametrize("text", ["sin(5*z1)", "cos(6*z1)", "He3(z1)", "0.002*z1 + z2*z3", *TEN])
+def test_the_generative_exponent_is_at_most_the_information_exponent(text):
+    from gradone.analysis.correlation.leap import information_exponent
+
+    f = Expression(text)
+    assert learnability(f).generative_exponent.value <= information_exponent(f).value
+
+
+def test_what_is_undecided_is_not_called_impossible(monkeypatch):
+    monkeypatch.setattr("gradone.analysis.queries.learnability.is_nonzero", lambda *a, **k: None)
+    monkeypatch.setattr("gradone.analysis.queries.learnability._correlation", lambda *a: None)
+    found = learnability.__wrapped__(Expression("z1*z2"), 0.0)
+    assert found.undecided.startswith("undecided")
+    assert found.never.dim == 0
 
 
 def test_unused_directions_are_named():
@@ -143,19 +209,6 @@ def test_trivial_eigenvalues_of_noisy_targets(text, noise, eigenvalue):
 
 
 # ---- invariances
-
-TEN = [
-    "z1**2",
-    "He3(z1)",
-    "sign(z1*z2)",
-    "z1*z2",
-    "sign(z1) + sign(z2)",
-    "z1**2 + sign(z1*z2*z3)",
-    "sign(z1*z2*z3)",
-    "z1 + z1*z2",
-    "max(z1, z2)",
-    "z1*z2*z3",
-]
 
 
 def transformed(text: str, how: str) -> tuple[str, np.ndarray]:
