@@ -183,3 +183,10 @@ def test_filesystem_kind_is_that_of_the_nearest_mount(tmp_path, path, kind):
 
 def test_filesystem_kind_is_unknown_without_a_table(tmp_path):
     assert doctor.filesystem_kind(tmp_path, mounts=tmp_path / "none") == "unknown"
+
+
+@pytest.mark.parametrize("text", ["-z1", "-(z1 + z2)", "-2*z1**2", "-tanh(z1)", "-He2(z1)"])
+def test_an_expression_may_begin_with_a_minus(text):
+    result = runner.invoke(app, ["analyze", text])
+    assert result.exit_code == 0, result.output
+    assert text in result.stdout

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any
 
 import typer
@@ -9,6 +10,7 @@ from typer.core import TyperGroup
 
 from ..base.errors import GradoneError
 
+_NEGATIVE = re.compile(r"-(?:z\d?\b|\(|[\d.]|[A-Za-z]+\d*\()")
 MISTAKE = 2  # exit code of a request that cannot be met as it stands
 INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 
@@ -17,7 +19,9 @@ class Commands(TyperGroup):
     """Group of commands that turns errors made for people into one message and an exit code."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Accept ``--debug`` after the name of a command too."""
+        """Accept ``--debug`` after the name of a command too, and expressions that begin with -."""
+        # A space in front keeps "-z1" from being read as an option.
+        args = [f" {word}" if _NEGATIVE.match(word) else word for word in args]
         end = args.index("--") if "--" in args else len(args)
         if "--debug" in args[:end]:
             args = ["--debug", *(word for word in args[:end] if word != "--debug"), *args[end:]]
