@@ -71,9 +71,11 @@ def output_grams(
     points : int
         Function values for the method of slices.
     """
+    if not noise:
+        expression = without_relabeling(expression)
     if _is_constant(expression):
         return {k: _zero(expression.r, k) for k in orders}
-    framed = natural_frame(expression if noise else without_relabeling(expression))
+    framed = natural_frame(expression)
     inner = _grams(framed.expression, noise, orders, points)
     nothing = Subspace.zero(framed.expression.r)
     inner = {k: invariant_part(g, framed.expression, nothing, k) for k, g in inner.items()}
