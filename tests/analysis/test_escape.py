@@ -431,3 +431,11 @@ def test_import_is_light():
     run = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     heavy = {"scipy.stats", "scipy.optimize", "xarray", "matplotlib", "numba", "sympy"}
     assert heavy.isdisjoint(run.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("rule", "missing"), [("extragradient", "inner_step"), ("sam_normalized", "radius")]
+)
+def test_a_rule_without_its_step_is_not_taken_for_the_plain_one(rule, missing):
+    with pytest.raises(BadData, match=f"needs {missing}"):
+        escape("He3(z)", rule=rule)

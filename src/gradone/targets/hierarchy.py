@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Any
@@ -45,13 +46,13 @@ class HierarchicalTarget(Sampled):
     def _set(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
 
+    @abstractmethod
     def widths(self, d: int) -> tuple[int, ...]:
         """Number of features of each level in dimension d, from the directions to the top."""
-        raise NotImplementedError
 
+    @abstractmethod
     def realization(self, d: int, *, seed: int = 0, replicate: int = 0) -> Realization:
         """Target in dimension d: directions and signs are drawn, labels can be computed."""
-        raise NotImplementedError
 
     # ---- identity
 
@@ -95,9 +96,9 @@ class HierarchicalTarget(Sampled):
         return self._typed(canonical=True)
 
     @property
+    @abstractmethod
     def latex(self) -> str:
         """LaTeX of the definition."""
-        raise NotImplementedError
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, HierarchicalTarget):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,14 +15,14 @@ from ..base.memory import require_memory
 from .sampling import DataSet, Labeler, Role, Sample, block_rows
 
 
-class Sampled:
+class Sampled(ABC):
     """What every target can do once it has a realization: samples, whole and in chunks."""
 
     noise: float
 
+    @abstractmethod
     def realization(self, d: int, *, seed: int = 0, replicate: int = 0) -> Labeler:
         """Target in dimension d: the hidden directions are drawn, labels can be computed."""
-        raise NotImplementedError
 
     def sample(
         self,

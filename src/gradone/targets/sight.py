@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -58,8 +59,9 @@ class _Branches(HierarchicalTarget):
         """Number of directions and of features h in dimension d."""
         return (self.branches * self.inner_dimension(d), self.branches)
 
+    @abstractmethod
     def _outer_values(self, h: np.ndarray) -> np.ndarray:
-        raise NotImplementedError
+        """Labels without noise from the features h (n, branches)."""
 
     def realization(self, d: int, *, seed: int = 0, replicate: int = 0) -> LayeredRealization:
         """Target in dimension d: directions and signs are drawn, labels can be computed."""

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ...base.errors import OutOfRegime
+from ...base.errors import BadData, OutOfRegime
 from ...targets.activation import Activation
 from ...targets.target import Target
 from ..frame import natural_frame
@@ -22,9 +22,9 @@ def escape(
     rule: Rule = "plain",
     loss: Loss = "square",
     readout: float = 1.0,
-    inner_step: float = 0.0,
+    inner_step: float | None = None,
     inner_steps: int = 2,
-    radius: float = 0.0,
+    radius: float | None = None,
 ) -> LinearStage:
     r"""Linear stage of one-pass SGD on a target, from a neuron without overlap [ES-2].
 
@@ -43,7 +43,8 @@ def escape(
     readout : float
         Weight a of the neuron in the output; its sign matters.
     inner_step : float
-        :math:`\rho`: d times ``inner_step_size``. A negative one turns the extra-gradient into SAM.
+        :math:`\rho`: d times ``inner_step_size``; needed by every rule that looks ahead. A negative
+        one turns the extra-gradient into SAM.
     inner_steps : int
         Number of steps on one sample.
     radius : float
@@ -81,8 +82,17 @@ def escape(
     if isinstance(activation, str):
         activation = Activation(activation)
     update = Update(
-        activation, rule, loss, float(readout), float(inner_step), int(inner_steps), float(radius)
+        activation,
+        rule,
+        loss,
+        float(readout),
+        float(inner_step or 0.0),
+        int(inner_steps),
+        float(radius or 0.0),
     )
+    needed = {"plain": None, "sam_normalized": "radius"}.get(rule, "inner_step")
+    if needed and {"inner_step": inner_step, "radius": radius}[needed] is None:
+        raise BadData(f"the rule '{rule}' needs {needed}=...; without it, it is the plain rule")
     found = moments(update, target)
     return LinearStage(target, update, found.drift, found.growth, found.variance)
 
