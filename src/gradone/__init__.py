@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .base.errors import TooLarge as TooLarge
     from .base.estimate import Estimate as Estimate
     from .base.references import cite as cite
+    from .experiments.simulate import simulate as simulate
     from .targets.activation import Activation as Activation
     from .targets.hierarchical import Might as Might
     from .targets.hierarchical import QuadraticForms as QuadraticForms
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from .targets.target import Committee as Committee
     from .targets.target import Target as Target
     from .targets.zoo import zoo as zoo
+    from .theory.predict import predict as predict
 
 # Public name -> module that defines it. Loaded on first use, so that `import gradone` stays fast.
 _PUBLIC = {
@@ -57,9 +59,11 @@ _PUBLIC = {
     "analyze": "analysis.analyze",
     "cite": "base.references",
     "plan": "analysis.plan",
+    "predict": "theory.predict",
+    "simulate": "experiments.simulate",
     "zoo": "targets.zoo",
 }
-_ROOMS = ("analysis", "base", "calculus", "targets")
+_ROOMS = ("analysis", "base", "calculus", "experiments", "learners", "targets", "theory")
 
 __all__ = [*sorted(_PUBLIC), "__version__"]
 

@@ -105,27 +105,6 @@ def test_hierarchical_targets_are_analyzed_level_by_level():
     assert "<table>" in a._repr_html_()
 
 
-def cpu_time(action) -> float:
-    start = time.process_time()
-    action()
-    return time.process_time() - start
-
-
-def test_speed(monkeypatch):
-    """Below a second for two directions, three for the example; twice that on a busy machine."""
-    from gradone.analysis.correlation.leap import leap_record
-    from gradone.analysis.queries.learnability import learnability
-
-    for text, limit in [
-        ("z1*z2", 1.0),
-        ("sign(z1) + sign(z2)", 1.0),
-        ("He2(z1) + sign(z1*z2*z3)", 3.0),
-    ]:
-        learnability.cache_clear()
-        leap_record.cache_clear()
-        assert cpu_time(lambda text=text: gd.analyze(text)) < 2 * limit, text
-
-
 def test_a_cold_analysis_imports_numpy_and_special_functions_only():
     code = (
         "import sys, gradone as gd; gd.analyze('He2(z1) + sign(z1*z2*z3)').summary();"

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from gradone.analysis.queries import output
-from gradone.analysis.queries.learnability import blurred_noise, learnability
+from gradone.analysis.queries.learnability import learnability
+from gradone.analysis.queries.next_stage import blurred_noise
 from gradone.analysis.queries.operators import easy_operator, full_tensor, query_strength
 from gradone.analysis.subspace import Subspace
 from gradone.calculus.branches import branch_grams
@@ -179,8 +180,9 @@ def test_the_generative_exponent_is_at_most_the_information_exponent(text):
 
 
 def test_what_is_undecided_is_not_called_impossible(monkeypatch):
-    monkeypatch.setattr("gradone.analysis.queries.learnability.is_nonzero", lambda *a, **k: None)
-    monkeypatch.setattr("gradone.analysis.queries.learnability._correlation", lambda *a: None)
+    search = "gradone.analysis.queries.next_stage"
+    monkeypatch.setattr(f"{search}.is_nonzero", lambda *a, **k: None)
+    monkeypatch.setattr(f"{search}._Search.correlation", lambda *a: None)
     found = learnability.__wrapped__(Expression("z1*z2"), 0.0)
     assert found.undecided.startswith("undecided")
     assert found.never.dim == 0

@@ -12,9 +12,10 @@ from gradone.targets.vocabulary import vocabulary
 runner = CliRunner()
 
 
-def test_list_shows_functions_targets_and_commands():
+def test_list_shows_what_there_is():
     text = runner.invoke(app, ["list"]).stdout
-    names = [*vocabulary(), *gd.zoo(), "doctor", "study"]
+    things = [*gd.theory.THEORIES, *gd.learners.LEARNERS]
+    names = [*vocabulary(), *gd.zoo(), *things, "doctor", "study"]
     assert [name for name in names if name not in text] == []
     assert max(map(len, text.splitlines())) <= 80
 
@@ -23,8 +24,10 @@ def test_list_as_json():
     result = runner.invoke(app, ["list", "--json"])
     assert result.exit_code == 0
     found = json.loads(result.stdout)
-    assert set(found) == {"functions", "targets", "commands"}
+    assert set(found) == {"functions", "targets", "theories", "learners", "commands"}
     assert [target["name"] for target in found["targets"]] == list(gd.zoo())
+    assert list(found["theories"]) == list(gd.theory.THEORIES)
+    assert list(found["learners"]) == list(gd.learners.LEARNERS)
     assert {"cite", "doctor", "list", "study"} <= set(found["commands"])
     assert all(found["commands"].values())
 

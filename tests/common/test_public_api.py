@@ -5,7 +5,7 @@ import gradone as gd
 NAMES = """
 Activation Analysis BadData Committee Estimate GradoneError Might NotConverged OutOfRegime Plan
 QuadraticForms Sample Sight Target TargetError TargetSyntaxError TooLarge Tree __version__ analyze
-cite plan zoo
+cite plan predict simulate zoo
 """.split()
 
 
@@ -22,3 +22,9 @@ def test_every_public_name_exists_and_has_a_docstring():
 
 def test_an_unknown_name_is_an_attribute_error():
     assert not hasattr(gd, "sgn")
+
+
+def test_rooms_show_their_public_functions():
+    assert "alpha" in gd.theory.amp_thresholds.__doc__
+    assert {"THEORIES", "amp_thresholds"} <= set(dir(gd.theory))
+    assert not hasattr(gd.theory, "sgn")

@@ -89,6 +89,8 @@ class Analysis:
     def weak_threshold(self) -> Estimate:
         """Value of n/d above which the first direction is weakly recovered."""
         if not self.queries.stages:
+            if not self.queries.is_complete:
+                return Estimate(math.inf, math.inf, "monte_carlo", self.queries.undecided)
             return Estimate(math.inf, note="no direction is learnable at n = O(d)")
         return self.queries.stages[0].threshold
 
@@ -96,7 +98,7 @@ class Analysis:
     def full_threshold(self) -> Estimate:
         """Value of n/d at which the last stage opens; infinite if some direction never does."""
         if not self.queries.is_complete:
-            return Estimate(math.inf, 0.0, "monte_carlo", self.queries.undecided)
+            return Estimate(math.inf, math.inf, "monte_carlo", self.queries.undecided)
         if self.queries.never.dim or not self.queries.stages:
             return Estimate(math.inf, note=f"{self.queries.never} is never learned at n = O(d)")
         last = self.queries.stages[-1]

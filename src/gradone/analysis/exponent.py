@@ -11,10 +11,16 @@ from ..base.estimate import Estimate, Kind
 # Energies are compared with the variance of the function. What lies below the first number is as
 # small as the rounding of typed constants such as 0.70710678; what lies above is nonzero.
 FLOOR: dict[str, float] = {"exact": 1e-16, "quadrature": 1e-14, "monte_carlo": 2e-4}
+# Where no long decimals are typed, only the rounding of the arithmetic is left.
+ARITHMETIC = 1e-26
 # With less accurate integrals, an energy known to be this small still counts as zero.
 _SMALL = 1e-10
 # A Monte Carlo error is a 99 % half-width, at least 2.58 standard errors: this makes it 6.
 SAFETY = 2.4
+# With 15 degrees of freedom, four such errors are exceeded once in 10^9: then small is not zero.
+_SURE, _SURELY_SEEN = 4.0, 1e-6
+# Zeros are believed next to a signal that exceeds what they may hide.
+_CLEARLY = {"exact": 1.0, "quadrature": 1e-6, "monte_carlo": 0.1}
 
 
 @dataclass(frozen=True)
@@ -53,12 +59,15 @@ class Energy:
         The sum; bounds from below and from above.
     kind : str
         How it was found.
+    sure : float
+        Part of the sum from coefficients that are beyond all doubt, for Monte Carlo.
     """
 
     value: float
     low: float
     high: float
     kind: Kind
+    sure: float = 0.0
 
     @classmethod
     def of(cls, value: np.ndarray, error: np.ndarray, kind: Kind) -> Energy:
@@ -74,10 +83,26 @@ class Energy:
             float(((size - error)[sure] ** 2).sum()),
             float(((size + error) ** 2).sum()),
             kind,
+            float((size[size > _SURE * error] ** 2).sum()),
         )
 
-    def is_nonzero(self, scale: float) -> bool | None:
+    def hides_behind(self, signal: Energy) -> bool:
+        """Whether a zero may hide a value that matters next to a signal."""
+        return self.high > _CLEARLY.get(self.kind, 0.1) * signal.value
+
+    def is_nonzero(
+        self, scale: float, *, floor: float | None = None, slack: float = 0.0
+    ) -> bool | None:
         """True or False, or None if the margin is too thin to say.
+
+        Parameters
+        ----------
+        scale : float
+            Variance of the function.
+        floor : float, optional
+            Share of it below which nothing counts.
+        slack : float
+            Share of it that errors of the learned directions may pretend.
 
         Examples
         --------
@@ -85,8 +110,11 @@ class Energy:
         >>> noise.is_nonzero(1.0) is None
         True
         """
-        floor = FLOOR.get(self.kind, FLOOR["monte_carlo"]) * scale
-        if self.low > floor:
+        share = FLOOR.get(self.kind, FLOOR["monte_carlo"]) if floor is None else floor
+        floor = share * scale
+        if self.low > max(floor, slack * scale):
+            return True
+        if self.kind == "monte_carlo" and self.sure > max(_SURELY_SEEN, slack) * scale:
             return True
         lax = _SMALL * scale if self.kind == "quadrature" else floor
         if self.low and self.kind == "monte_carlo":

@@ -10,8 +10,8 @@ import numpy as np
 
 from ..targets.language.expression import Expression
 from ..targets.language.functions import substitute
-from ..targets.language.structure import affine_form
-from ..targets.language.tree import Node, Variable, add, children, multiply, nodes, number
+from ..targets.language.structure import affine_form, typed_forms
+from ..targets.language.tree import Node, Variable, add, multiply, nodes, number
 from .subspace import Subspace
 
 # Products of typed decimals cancel up to their rounding; such remainders are no dependence.
@@ -33,20 +33,7 @@ def linear_forms(expression: Expression) -> list[np.ndarray]:
     >>> [w.round(3).tolist() for w in linear_forms(Expression("tanh(z1 + z2) + z1"))]
     [[0.707, 0.707], [1.0, 0.0]]
     """
-    found: list[np.ndarray] = []
-
-    def visit(node: Node) -> None:
-        form = affine_form(node, expression.r)
-        if form is None:
-            for child in children(node):
-                visit(child)
-        elif form[0].any():
-            w = form[0] / np.linalg.norm(form[0])
-            if all(abs(abs(w @ v) - 1) > _ROUNDING for v in found):
-                found.append(w)
-
-    visit(expression.tree)
-    return found
+    return typed_forms(expression.tree, expression.r)
 
 
 def rewrite(expression: Expression, rows: np.ndarray) -> Expression:

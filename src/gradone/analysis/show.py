@@ -25,7 +25,7 @@ _CLASS_SENTENCES = {
 def number_text(x: Estimate) -> str:
     """Number as it is shown to people: as many digits as are known."""
     if math.isinf(x.value):
-        return "∞"
+        return "∞" if math.isfinite(x.error) else "unknown"
     if x.error == 0 or x.error < 1e-9 * max(abs(x.value), 1e-3):
         return f"{x.value:.7g}"
     digits = max(1, min(10, -math.floor(math.log10(x.error)) + 1))

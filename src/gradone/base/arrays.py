@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+
+from .errors import BadData
+
+Labels = Literal["follow", "exact", "any"]
 
 
 def array_namespace(x: Any) -> Any:
@@ -60,12 +64,154 @@ def to_numpy(x: Any) -> np.ndarray:
         return np.asarray(x)
 
 
+def like(x: Any, values: np.ndarray, *, dtype: Any = None) -> Any:
+    """NumPy values as an array of the library and device of `x`, of its dtype unless told.
+
+    Examples
+    --------
+    >>> like(np.zeros(1, np.float32), np.array([0.5])).dtype
+    dtype('float32')
+    """
+    xp, dtype = array_namespace(x), x.dtype if dtype is None else dtype
+    if xp is np:
+        return values.astype(dtype, copy=False)
+    import array_api_compat
+
+    return xp.asarray(values, dtype=dtype, device=array_api_compat.device(x))
+
+
 def apply_elementwise(function: Any, x: Any) -> Any:
     """Apply a NumPy ufunc to an array of any library and return an array of that library."""
     xp = array_namespace(x)
     if xp is np:
         return function(x)
+    return like(x, np.asarray(function(to_numpy(x))))
+
+
+def check_fit(
+    learner: Any, X: Any, y: Any, *, labels: Labels = "follow", min_samples: int = 2
+) -> tuple[Any, Any, Any]:
+    """Training data of a learner, checked: the namespace of X, then X (n, d) and y (n,).
+
+    NumPy arrays, lists and data frames go through scikit-learn's validation; arrays of other
+    libraries are checked where they are, and y is brought to the library and device of X. Sets
+    ``n_features_in_`` (and ``feature_names_in_``, where X has names).
+
+    Parameters
+    ----------
+    learner : estimator
+        The scikit-learn estimator that is being fitted.
+    X : array-like (n, d)
+        Inputs; float32 stays, other numbers become float64.
+    y : array-like (n,)
+        Labels.
+    labels : {"follow", "exact", "any"}
+        Labels are numbers in the dtype of X; numbers in their own precision (for learners that
+        compare them with the values of a channel); or anything, text included (then y is a NumPy
+        array).
+    min_samples : int
+        Smallest number of rows that the learner can use.
+    """
+    if not _is_foreign(X):
+        from sklearn.utils.validation import validate_data
+
+        X, y = validate_data(
+            learner,
+            X,
+            to_numpy(y) if _is_foreign(y) else y,
+            dtype=[np.float64, np.float32],
+            y_numeric=labels != "any",
+            ensure_min_samples=min_samples,
+        )
+        if labels != "any":
+            y = y.astype(X.dtype if labels == "follow" else np.float64, copy=False)
+        learner._namespace = np.__name__
+        return np, X, y
+    xp, X = _check_in_place(learner, X, min_samples)
+    learner.n_features_in_ = int(X.shape[1])
+    vars(learner).pop("feature_names_in_", None)
+    learner._namespace = xp.__name__
+    y = _check_labels(learner, to_numpy(y) if _is_foreign(y) else np.asarray(y), X.shape[0], labels)
+    if labels == "any":
+        return xp, X, y
+    return xp, X, like(X, y, dtype=None if labels == "follow" else xp.float64)
+
+
+def check_new(learner: Any, X: Any, *, method: str = "predict") -> tuple[Any, Any]:
+    """New inputs of a fitted learner, checked: their namespace and X (n, d).
+
+    Parameters
+    ----------
+    learner : estimator
+        A fitted estimator that was given its data by :func:`check_fit`.
+    X : array-like (n, d)
+        Inputs, of the same library as those that the learner was fitted with.
+    method : str
+        The method that was called, for the text of an error.
+    """
+    from sklearn.utils.validation import check_is_fitted, validate_data
+
+    check_is_fitted(learner)
+    name = array_namespace(X).__name__ if _is_foreign(X) else np.__name__
+    if name != learner._namespace:
+        raise BadData(
+            f"Inputs passed to {type(learner).__name__}.{method}() must use the same namespace as "
+            f"those of fit: the learner was fitted with arrays of {learner._namespace}, these are "
+            f"of {name}. Convert them, or fit again."
+        )
+    if name == np.__name__:
+        return np, validate_data(learner, X, dtype=[np.float64, np.float32], reset=False)
+    xp, X = _check_in_place(learner, X, 1)
+    if X.shape[1] != learner.n_features_in_:
+        raise BadData(
+            f"X has {X.shape[1]} features, but {type(learner).__name__} is expecting "
+            f"{learner.n_features_in_} features as input."
+        )
+    return xp, X
+
+
+def _is_foreign(x: Any) -> bool:
+    """Whether an array belongs to another library than NumPy."""
+    if isinstance(x, np.ndarray | np.generic | list | tuple):
+        return False
     import array_api_compat
 
-    result = np.asarray(function(to_numpy(x)))
-    return xp.asarray(result, dtype=x.dtype, device=array_api_compat.device(x))
+    return bool(array_api_compat.is_array_api_obj(x))
+
+
+def _check_in_place(learner: Any, X: Any, min_samples: int) -> tuple[Any, Any]:
+    """What scikit-learn checks of an array, in the array's own library."""
+    name = type(learner).__name__
+    if X.ndim != 2:
+        raise BadData(
+            f"{name} needs X of shape (n, d), got an array with {X.ndim} dimensions. Reshape your "
+            "data: one row for each sample."
+        )
+    xp = array_namespace(X)
+    if xp.isdtype(X.dtype, "complex floating"):
+        raise BadData(f"Complex data not supported: {name} needs real numbers in X")
+    if X.shape[0] < min_samples or X.shape[1] < 1:
+        raise BadData(
+            f"Found array with {X.shape[0]} sample(s) and {X.shape[1]} feature(s) while a minimum "
+            f"of {min_samples} sample(s) and 1 feature(s) is required by {name}."
+        )
+    if not xp.isdtype(X.dtype, (xp.float32, xp.float64)):
+        X = xp.astype(X, xp.float64)
+    if not bool(xp.all(xp.isfinite(X))):
+        raise BadData(f"Input X of {name} contains NaN or infinity. Remove or fill these rows.")
+    return xp, X
+
+
+def _check_labels(learner: Any, y: np.ndarray, n: int, labels: Labels) -> np.ndarray:
+    """Labels of foreign inputs, checked."""
+    name = type(learner).__name__
+    if y.ndim != 1 or y.shape[0] != n:
+        raise BadData(f"{name} needs one label for each of the {n} rows of X, got shape {y.shape}")
+    if labels != "any":
+        try:
+            y = y.astype(np.float64)
+        except (TypeError, ValueError):
+            raise BadData(f"{name} needs numbers as labels, got {y.dtype}") from None
+    if y.dtype.kind == "f" and not np.isfinite(y).all():
+        raise BadData(f"Input y of {name} contains NaN or infinity. Remove these rows.")
+    return y

@@ -22,7 +22,7 @@ DIMENSIONS = frozenset(
     "source alpha kappa n d width width_ratio batch_ratio step time neuron neuron2 direction "
     "direction2 degree eigenvalue branch replicate ridge step_size".split()
 )
-STATUS = frozenset({"converged", "n_iter", "status"})
+STATUS = frozenset({"converged", "is_hard", "n_iter", "status"})
 
 
 def curve(

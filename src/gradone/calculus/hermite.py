@@ -77,6 +77,20 @@ def multi_indices(r: int, degree: int) -> np.ndarray:
     return result
 
 
+@lru_cache(maxsize=256)
+def tail_energy(k: int, reach: float) -> float:
+    r"""Energy :math:`\mathbb{E}[\mathrm{he}_k(z)^2; |z| > c]` that is lost where a line is cut.
+
+    Examples
+    --------
+    >>> f"{tail_energy(2, 7.5):.1e}"
+    '1.0e-10'
+    """
+    nodes, weights = np.polynomial.legendre.leggauss(40)
+    z = reach + 3.0 * (nodes + 1)
+    return float(6.0 * (weights * normal_density(z)) @ hermite_table(z, k)[k] ** 2)
+
+
 def factorials(beta: np.ndarray) -> np.ndarray:
     r"""Product of factorials :math:`\beta! = \prod_i \beta_i!` along the last axis."""
     table = np.array([float(math.factorial(k)) for k in range(int(beta.max(initial=0)) + 1)])

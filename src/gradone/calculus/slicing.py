@@ -24,6 +24,7 @@ _WIDTHS = (8, 16, 32)  # cells in a slice, finest first
 _SHIFTS = 8
 _MAX_BINS = 1 << 14
 _SEED = 314159
+_MAX_KEPT = 1 << 15  # points in a replicate that are worth their memory
 # The conditional moments are largest in the tails of the output: draw from a wider Gaussian there.
 _SCALE = 1.4
 
@@ -38,6 +39,7 @@ def sliced_grams(
     *,
     noise: float = 0.0,
     points: int = 1 << 19,
+    scramble: int = 0,
 ) -> dict[int, OutputGram]:
     r"""Matrices :math:`T_k` [OG-1] of any function of r variables, with or without noise.
 
@@ -53,6 +55,8 @@ def sliced_grams(
         Variance of the Gaussian noise added to the output.
     points : int
         Function values in all, over sixteen replicates.
+    scramble : int
+        Other values give independent points: errors of different problems then average out.
 
     Notes
     -----
@@ -72,7 +76,7 @@ def sliced_grams(
     beta = np.vstack([multi_indices(r, k)[multi_indices(r, k).sum(axis=1) == k] for k in orders])
     outputs, features = [], []
     for i in range(REPLICATES):
-        z, weight = _points(r + (noise > 0), n, i)
+        z, weight = _points(r + (noise > 0), n, i, scramble)
         y = np.array(np.broadcast_to(g(list(z[:r])), (n,)), dtype=np.float64)
         outputs.append((y, z[-1]))
         features.append(_features(z[:r], beta) * weight)
@@ -106,10 +110,20 @@ def _without_rounding(outputs: list[Columns]) -> list[Columns]:
     return [(np.round(y, digits), z) for y, z in outputs]
 
 
-@lru_cache(maxsize=4 * REPLICATES)  # many small problems share their points
-def _points(r: int, n: int, i: int) -> tuple[np.ndarray, np.ndarray]:
+def _points(r: int, n: int, i: int, scramble: int) -> tuple[np.ndarray, np.ndarray]:
     """Points (r, n) of a wide Gaussian and their weights under the standard one."""
-    sequence = SobolSequence(r, np.random.default_rng([_SEED, i]))
+    if n <= _MAX_KEPT and not scramble:
+        return _kept_points(r, n, i)
+    return _new_points(r, n, i, scramble)
+
+
+@lru_cache(maxsize=4 * REPLICATES)  # many small problems share their points
+def _kept_points(r: int, n: int, i: int) -> tuple[np.ndarray, np.ndarray]:
+    return _new_points(r, n, i, 0)
+
+
+def _new_points(r: int, n: int, i: int, scramble: int) -> tuple[np.ndarray, np.ndarray]:
+    sequence = SobolSequence(r, np.random.default_rng([_SEED, i, scramble]))
     z = _SCALE * gaussian_points(sequence.draw(n)).T
     weight = np.exp(-0.5 * (1 - _SCALE**-2) * np.einsum("rn,rn->n", z, z))
     return z, weight / weight.mean()
@@ -130,29 +144,34 @@ def _features(z: np.ndarray, beta: np.ndarray) -> np.ndarray:
 def _binned(outputs: list[np.ndarray], features: list[np.ndarray], cells: int) -> np.ndarray:
     """Means of features times the indicator of each cell, then of each atom: (R, rows, bins)."""
     pooled = np.concatenate(outputs)
-    values, counts = np.unique(pooled, return_counts=True)
-    atoms = values[counts > 0.002 * len(pooled)]
-    probability = np.concatenate([feature[0] for feature in features])
-    edges = _graded_edges(pooled, np.where(np.isin(pooled, atoms), 0.0, probability), cells)
+    order = np.argsort(pooled)
+    ordered = pooled[order]
+    first = np.flatnonzero(np.concatenate([[True], np.diff(ordered) != 0]))
+    is_atom = np.diff(np.append(first, len(ordered))) > 0.002 * len(ordered)
+    # Which atom each output is, or none, in increasing order of the outputs.
+    run = np.repeat(np.arange(len(first)), np.diff(np.append(first, len(ordered))))
+    weight = np.concatenate([feature[0] for feature in features])[order]
+    edges = _graded_edges(ordered, np.where(is_atom[run], 0.0, weight), cells)
+    above = np.bincount(np.searchsorted(ordered, edges, side="right"), minlength=len(ordered) + 1)
+    cell = np.cumsum(above[:-1])
+    cell = np.where(is_atom[run], cells - 1 + np.cumsum(is_atom)[run], cell)
+    where = np.empty_like(cell)
+    where[order] = cell
+    bins = cells + int(is_atom.sum())
     sums = []
-    for y, feature in zip(outputs, features, strict=True):
-        cell = np.searchsorted(edges, y)
-        if len(atoms):
-            where = np.minimum(np.searchsorted(atoms, y), len(atoms) - 1)
-            cell = np.where(atoms[where] == y, cells + where, cell)
-        sums.append([np.bincount(cell, row, cells + len(atoms)) / len(y) for row in feature])
+    for part, feature in zip(np.split(where, len(outputs)), features, strict=True):
+        sums.append([np.bincount(part, row, bins) / len(part) for row in feature])
     return np.array(sums)
 
 
-def _graded_edges(y: np.ndarray, weight: np.ndarray, cells: int) -> np.ndarray:
+def _graded_edges(ordered: np.ndarray, weight: np.ndarray, cells: int) -> np.ndarray:
     """Inner edges of cells whose probabilities shrink quadratically towards both ends."""
-    order = np.argsort(y)
-    cumulative = np.cumsum(weight[order])
+    cumulative = np.cumsum(weight)
     if cumulative[-1] <= 0:  # nothing but atoms
         return np.zeros(0)
     s = np.linspace(0, 1, cells + 1)[1:-1]
     at = np.searchsorted(cumulative, s * s * (3 - 2 * s) * cumulative[-1])
-    return y[order][np.minimum(at, len(y) - 1)]
+    return ordered[np.minimum(at, len(ordered) - 1)]
 
 
 def _shifted_slices(sums: np.ndarray, cells: int, width: int) -> tuple[np.ndarray, np.ndarray]:

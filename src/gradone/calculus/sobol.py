@@ -89,14 +89,16 @@ class SobolSequence:
 
     def draw(self, n: int) -> np.ndarray:
         """Next n points, shape (n, dimension)."""
-        end = self._position + n
-        while len(self._bits) < end:
+        start, self._position = self._position, self._position + n
+        return self.between(start, self._position)
+
+    def between(self, start: int, stop: int) -> np.ndarray:
+        """Points number `start` to ``stop - 1``, whatever was drawn."""
+        while len(self._bits) < stop:
             # Gray code: the second half is the first in reverse, with one more bit set.
             new = self._columns[:, len(self._bits).bit_length() - 1]
             self._bits = np.concatenate([self._bits, self._bits[::-1] ^ new])
-        points = (self._bits[self._position : end] + self._offset) / (1 << _BITS)
-        self._position = end
-        return points
+        return (self._bits[start:stop] + self._offset) / (1 << _BITS)
 
 
 def _scramble(row: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -123,14 +125,13 @@ def sobol_coefficients(
     """
     from scipy.special import stdtrit
 
-    sequences = [SobolSequence(f.r, np.random.default_rng([_SEED, i])) for i in range(REPLICATES)]
     quantile = float(stdtrit(REPLICATES - 1, 0.995))
     sums = np.zeros((REPLICATES,) + (degree + 1,) * f.r)
     mass, drawn, batch = 0.0, 0, 1 << _START
     scale = _SCALE / math.sqrt(max(1 - 2 * f.quadratic, 0.05))
     while True:
-        for i, sequence in enumerate(sequences):
-            part, size = _sums(f, sequence.draw(batch), degree, scale)
+        for i in range(REPLICATES):
+            part, size = _sums(f, _cloud(f.r, i, drawn, drawn + batch, scale), degree)
             sums[i] += part
             mass += size / REPLICATES
         drawn += batch
@@ -143,10 +144,26 @@ def sobol_coefficients(
         batch = drawn  # the balance of a Sobol sequence asks for powers of two
 
 
-def _sums(f: Integrand, u: np.ndarray, degree: int, scale: float) -> tuple[np.ndarray, float]:
+@lru_cache(maxsize=2 * REPLICATES)
+def _sequence(r: int, replicate: int) -> SobolSequence:
+    return SobolSequence(r, np.random.default_rng([_SEED, replicate]))
+
+
+@lru_cache(maxsize=8 * REPLICATES)  # mean, square and coefficients of a function share them
+def _cloud(
+    r: int, replicate: int, start: int, stop: int, scale: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Points (r, n) of a wide Gaussian and their importance weights."""
+    points = _sequence(r, replicate).between(start, stop)
+    z = scale * gaussian_points(np.ascontiguousarray(points.T))
+    return z, scale**r * np.exp(-0.5 * (1 - scale**-2) * (z * z).sum(axis=0))
+
+
+def _sums(
+    f: Integrand, cloud: tuple[np.ndarray, np.ndarray], degree: int
+) -> tuple[np.ndarray, float]:
     """Sums over points of f he_beta times the importance weight, and of |f|."""
-    z = scale * gaussian_points(np.ascontiguousarray(u.T))
-    weight = scale**f.r * np.exp(-0.5 * (1 - scale**-2) * (z * z).sum(axis=0))
+    z, weight = cloud
     values = f(list(z)) * weight
     total = np.zeros((degree + 1,) * f.r)
     heads = [b for b in itertools.product(range(degree + 1), repeat=f.r - 1) if sum(b) <= degree]

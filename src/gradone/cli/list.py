@@ -12,17 +12,22 @@ from ._app import app
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from ..base.registry import Registry
+
 
 @app.command("list")
 def list_(
     context: typer.Context,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
 ) -> None:
-    """List functions, targets of the zoo, and commands."""
+    """List functions, zoo targets, theories, learners, commands."""
+    from ..learners import LEARNERS
     from ..targets.vocabulary import vocabulary
     from ..targets.zoo import zoo
+    from ..theory import THEORIES
 
     functions = vocabulary()
+    theories, learners = _summaries(THEORIES), _summaries(LEARNERS)
     commands = _commands(context)
     if as_json:
         targets = [
@@ -36,9 +41,14 @@ def list_(
             }
             for entry in zoo().entries.values()
         ]
-        typer.echo(
-            json.dumps({"functions": functions, "targets": targets, "commands": commands}, indent=2)
-        )
+        kinds = {
+            "functions": functions,
+            "targets": targets,
+            "theories": theories,
+            "learners": learners,
+            "commands": commands,
+        }
+        typer.echo(json.dumps(kinds, indent=2))
         return
     from ._terminal import console
 
@@ -47,7 +57,14 @@ def list_(
     for section, entries in zoo().sections().items():
         rows = {entry.name: f"{entry.label}\n{entry.shows}" for entry in entries}
         _section(screen, f"Targets of the zoo: {section}", rows)
+    _section(screen, "Theories", theories)
+    _section(screen, "Learners", learners)
     _section(screen, "Commands", commands)
+
+
+def _summaries(registry: Registry) -> dict[str, str]:
+    """First line of the docstring of every thing of a registry."""
+    return {name: registry[name].__doc__.strip().partition("\n")[0] for name in registry}
 
 
 def _commands(context: typer.Context) -> dict[str, str]:

@@ -88,6 +88,11 @@ class OutputChannel:
             probabilities = self._by_counting(values)
         return tuple(Atom(float(v), p) for v, p in zip(values, probabilities, strict=True))
 
+    @property
+    def values(self) -> np.ndarray:
+        """Values of positive probability, in increasing order; their probabilities in `atoms`."""
+        return np.empty(0) if self.noise else self._values
+
     def indicators(self) -> tuple[Expression, ...] | None:
         """Indicators of the values of a discrete label as functions of z; None if too many.
 

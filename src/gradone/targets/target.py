@@ -180,6 +180,24 @@ def Committee(r: int = 3, activation: str = "erf(z)", *, noise: float = 0.0) -> 
     return Target(f"({' + '.join(terms)})/{r}" if r > 1 else terms[0], noise=noise)
 
 
+def as_target(target: Sampled | str) -> Sampled:
+    """Target itself; a text is read as a noiseless target.
+
+    Examples
+    --------
+    >>> as_target("z1*z2")
+    Target('z1*z2')
+    """
+    if isinstance(target, str):
+        return Target(target)
+    if not isinstance(target, Sampled):
+        raise BadData(
+            f"a target or its text is needed, got {type(target).__name__}; "
+            'write gd.Target("He2(z1) + z2") or the text alone'
+        )
+    return target
+
+
 def one_variable(text: str, what: str, *, letter: str = "z") -> Expression:
     """Expression of one variable, checked."""
     expression = Expression(text, letter=letter)

@@ -10,7 +10,8 @@ from ...base.errors import OutOfRegime
 from ...calculus.expansion import MAX_VARIABLES
 from ...calculus.polynomial import Polynomial
 from ...targets.language.expression import Expression
-from ..exponent import FLOOR, Energy
+from ...targets.language.tree import Number, nodes
+from ..exponent import ARITHMETIC, FLOOR, Energy
 from ..frame import linear_forms, natural_frame
 from ..subspace import Subspace
 from .hermite_blocks import HermiteBlocks
@@ -19,6 +20,7 @@ from .polynomial_staircase import Vector, exact_step
 # Largest total degree by the number of variables, and by that of the largest block that does not
 # separate: a tensor of order m has r^m entries, a block of s variables (degree + 1)^s coefficients.
 _DEGREE_OF_VARIABLES = {1: 12, 2: 12, 3: 12, 4: 10, 5: 8}
+_DIGITS = 6  # more than these in a number: it stands for an irrational one
 _DEGREE_OF_BLOCK = {1: 12, 2: 12, 3: 10, 4: 8, 5: 6}
 
 
@@ -32,6 +34,7 @@ class ExactFiltration:
     def __init__(self, polynomial: Polynomial) -> None:
         self.polynomial = polynomial
         self.degree = polynomial.degree
+        self.floor = FLOOR["exact"]
         square = (polynomial * polynomial).expectation()
         self._variance = square - polynomial.expectation() ** 2
         self.variance = float(self._variance)
@@ -63,6 +66,8 @@ class NumericFiltration(HermiteBlocks):
             )
         limits = (max_order, _DEGREE_OF_VARIABLES[framed.r], _DEGREE_OF_BLOCK[min(largest, 5)])
         super().__init__(framed, min(limits))
+        if self.kind == "quadrature" and not _has_long_decimals(expression):
+            self.floor = ARITHMETIC
 
 
 def snapped(
@@ -99,6 +104,14 @@ def snapped(
 
 def _worth_saying(text: str, sine: float) -> str:
     return f"{text} {sine:.0e}" if sine > 1e-6 else ""
+
+
+def _has_long_decimals(expression: Expression) -> bool:
+    """Whether numbers are typed that look like a rounding, such as 0.70710678."""
+    return any(
+        isinstance(part, Number) and len(str(part.value.numerator).rstrip("0")) > _DIGITS
+        for part in nodes(expression.tree)
+    )
 
 
 def _floats(vectors: list[tuple[Fraction, ...]]) -> np.ndarray:

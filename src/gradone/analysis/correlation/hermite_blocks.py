@@ -44,6 +44,7 @@ class HermiteBlocks:
         self.r, self.degree = expression.r, degree
         expansion = expression.hermite(degree)
         self.kind: Kind = expansion.kind
+        self.floor = FLOOR.get(self.kind, FLOOR["monte_carlo"])
         allowed = _allowed(expression, expansion.indices)
         self._indices = expansion.indices
         self._value = np.where(allowed, expansion.value, 0.0)
@@ -114,7 +115,7 @@ class HermiteBlocks:
         value, error = self.block(subspace, k)
         noise = float(np.linalg.norm(error))
         left, singular, _ = np.linalg.svd(value, full_matrices=False)
-        floor = math.sqrt(FLOOR.get(self.kind, FLOOR["monte_carlo"]) * self.variance)
+        floor = math.sqrt(self.floor * self.variance)
         kept = singular > max(SAFETY * noise, floor)
         if not kept.any():  # the energy is surely nonzero, so its largest direction is
             kept[0] = True

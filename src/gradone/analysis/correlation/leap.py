@@ -141,15 +141,18 @@ def _filtration(expression: Expression, max_order: int, degree: int) -> LeapReco
     top = min(max_order, engine.degree)
     learned = Subspace.zero(len(rows))
     steps: list[LeapStep] = []
+    slack = 0.0
     first = last = Exponent(None, f"> {max_order}")
     while learned.dim < used.dim:
-        order, seen = _lowest_order(engine, learned, top)
+        order, seen = _lowest_order(engine, learned, top, slack)
         last = _verdict(order, seen, top, max_order, engine, learned)
         first = last if not steps else first
         if order is None:
             break
         vectors, sine = engine.directions(learned, order)
         new, note = snapped(vectors, sine, learned, expression, rows)
+        # A direction that is off by an angle shows a share of its own energy elsewhere.
+        slack += 0.0 if note.startswith("moved") else 10 * sine**2
         learned = learned + new
         steps.append(
             LeapStep(
@@ -175,7 +178,7 @@ def _is_all(
 
     The form of ``tanh(z1)*sign(z2)**2`` mentions z2, the function does not depend on it.
     """
-    if not whole.dim or last.note.startswith("undecided"):
+    if not whole.dim:
         return False
     if isinstance(engine, ExactFiltration):  # what is left is the rounding of typed constants
         return last.note != f"> {MAX_ORDER}" or engine.degree <= MAX_ORDER
@@ -184,15 +187,16 @@ def _is_all(
 
 
 def _lowest_order(
-    engine: ExactFiltration | NumericFiltration, learned: Subspace, top: int
+    engine: ExactFiltration | NumericFiltration, learned: Subspace, top: int, slack: float
 ) -> tuple[int | None, list[Energy]]:
     """Lowest order that is surely nonzero (None if there is none), and the energies looked at."""
     seen: list[Energy] = []
     for k in range(1, top + 1):
         seen.append(engine.energy(learned, k))
-        verdict = seen[-1].is_nonzero(engine.variance)
+        verdict = seen[-1].is_nonzero(engine.variance, floor=engine.floor, slack=slack)
         if verdict is not False:
-            return (k if verdict else None), seen
+            is_clear = not any(energy.hides_behind(seen[-1]) for energy in seen[:-1])
+            return (k if verdict and is_clear else None), seen
     return None, seen
 
 
@@ -209,17 +213,28 @@ def _verdict(
     def name(k: int) -> str:
         return (f"|C_{k}|^2" + (f"/{k}!" if k > 1 else "")) + given
 
-    if order is None and len(seen) < top or (seen and seen[-1].is_nonzero(engine.variance) is None):
-        return Exponent(None, f"undecided: {name(len(seen))} = {seen[-1]!r}")
-    if order is None:
-        bound = (
-            max_order if engine.degree < max_order and isinstance(engine, ExactFiltration) else top
+    if order is not None:
+        zeros = [f"{name(k)} = {energy!r}" for k, energy in enumerate(seen[:-1], start=1)]
+        how = "treated as zero" if any(energy.high for energy in seen[:-1]) else "exactly"
+        text = ", ".join(zeros) + f", {how}; " if zeros else ""
+        return Exponent(order, text + f"{name(order)} = {seen[-1].value:.6g}")
+    hidden = next((k for k, e in enumerate(seen[:-1], 1) if e.hides_behind(seen[-1])), None)
+    if len(seen) < top and hidden:
+        return Exponent(
+            None,
+            f"undecided: {name(len(seen))} = {seen[-1]!r} is no larger than what "
+            f"{name(hidden)} = {seen[hidden - 1]!r} may be",
         )
-        return Exponent(None, f"> {bound}")
-    zeros = [f"{name(k)} = {energy!r}" for k, energy in enumerate(seen[:-1], start=1)]
-    how = "treated as zero" if any(energy.high for energy in seen[:-1]) else "exactly"
-    text = ", ".join(zeros) + f", {how}; " if zeros else ""
-    return Exponent(order, text + f"{name(order)} = {seen[-1].value:.6g}")
+    if len(seen) < top or (seen and seen[-1].is_nonzero(engine.variance) is None):
+        return Exponent(None, f"undecided: {name(len(seen))} = {seen[-1]!r}")
+    if isinstance(engine, ExactFiltration):
+        return Exponent(None, f"> {max_order if engine.degree < max_order else top}")
+    if not any(energy.high for energy in seen):  # zeros by symmetry
+        return Exponent(None, f"> {top}")
+    largest = max(energy.high for energy in seen)
+    return Exponent(
+        None, f"> {top}, or too small to see: all are below {largest:.0e}, the first ones as well"
+    )
 
 
 def _leap(steps: list[LeapStep], last: Exponent, is_open: bool) -> Exponent:

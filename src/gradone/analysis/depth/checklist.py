@@ -174,13 +174,16 @@ def _no_linear_spike(found: Chain) -> Condition:
     # A linear part of the label needs one at every level.
     answer = True if False in answers else None if None in answers else False
     least = min(coefficients, key=lambda c: abs(c.value))
+    names = ["P"] if len(coefficients) == 1 else [f"P_{i}" for i in range(1, 1 + len(coefficients))]
     return Condition(
         "T4",
         "technical",
         "IE(P) is not 1: E[P(u) u] = 0, else one direction stands out",
         decided(answer),
         least,
-        ", ".join(f"E[P(u) u] = {shown(c)}" for c in coefficients),
+        ", ".join(
+            f"E[{name}(u) u] = {shown(c)}" for name, c in zip(names, coefficients, strict=True)
+        ),
     )
 
 

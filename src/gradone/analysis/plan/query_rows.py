@@ -95,8 +95,14 @@ def spectral_row(expression: Expression, answer: Learnability, sizes: Sizes) -> 
     note = "weak recovery; a first stage of order 1 uses the mean of x given y" if first else ""
     cites = ("mondelli2017weak", "defilippis2025spectral")
     row = _threshold_row("optimal spectral", first, reached, expression, sizes, note, cites)
-    # The plateau is what would be left if these directions were known, not only overlapped with.
-    return replace(row, here="weak overlap" if reached.dim else "nothing")
+    # An overlap of unknown size leaves an error of unknown size.
+    return replace(
+        row,
+        learns=f"weak overlap with {row.learns}" if first else row.learns,
+        here="weak overlap" if reached.dim else "nothing",
+        plateau=None if reached.dim else row.plateau,
+        is_weak=True,
+    )
 
 
 def _threshold_row(

@@ -72,6 +72,8 @@ class PlanRow:
         order 1, d and d^2 beyond what the steps need.
     with_log : bool
         Whether a logarithm of d multiplies the samples.
+    is_weak : bool
+        Whether it finds an overlap with the directions only, not the directions themselves.
     note : str
         What a reader should know.
     cites : tuple of str
@@ -91,15 +93,20 @@ class PlanRow:
     plateaus: tuple[Estimate, ...] = ()
     terms: tuple[str, ...] = ()
     with_log: bool = False
+    is_weak: bool = False
     note: str = ""
     cites: tuple[str, ...] = field(default=(), repr=False)
 
     @property
-    def rank(self) -> tuple[float, bool, float, float, float]:
-        """Key that sorts rows by the data they need; among equals, the smaller error first."""
+    def rank(self) -> tuple[float, bool, bool, float, float, float]:
+        """Key that sorts rows by the data they need.
+
+        Among equal powers of d weak recovery comes last, among equals the smaller error first.
+        """
         constant = 0.0 if self.constant is None else self.constant.value
         error = math.inf if self.plateau is None else self.plateau.value
-        return (self.exponent, self.with_log, constant, error, float(self.steps or 0))
+        steps = float(self.steps or 0)
+        return (self.exponent, self.is_weak, self.with_log, constant, error, steps)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers, texts and lists, ready for JSON; what is infinite becomes None."""
@@ -108,6 +115,7 @@ class PlanRow:
             "needs": self.needs,
             "exponent": finite(self.exponent),
             "with_log": self.with_log,
+            "is_weak": self.is_weak,
             "constant": self.constant and self.constant.to_dict(),
             "margin": finite(self.margin),
             "learns": self.learns,

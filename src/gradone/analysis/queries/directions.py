@@ -35,7 +35,7 @@ def revealed_directions(
     found = Subspace.span(vectors[:, values > 0.5].T @ complement.basis, f.r)
     if gram.kind == "quadrature":
         return found, True
-    snapped = _snapped(found, dim, f, complement, max(spread, 1e-3))
+    snapped = typed_subspace(found, dim, f, complement, max(spread, 1e-3))
     return (found, False) if snapped is None else (snapped, True)
 
 
@@ -59,7 +59,7 @@ def _projector(gram: np.ndarray, q: int, k: int, strength: Estimate) -> np.ndarr
     return chosen @ chosen.T
 
 
-def _snapped(
+def typed_subspace(
     found: Subspace, dim: int, f: Expression, complement: Subspace, tolerance: float
 ) -> Subspace | None:
     """Subspace spanned by linear forms of the target, if one lies within the error of `found`."""

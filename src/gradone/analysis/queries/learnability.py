@@ -19,17 +19,15 @@ from functools import lru_cache
 import numpy as np
 
 from ...base.estimate import Estimate
-from ...calculus.output_gram import OutputGram
 from ...targets.language.expression import Expression
 from ..frame import natural_frame
 from ..subspace import Subspace
-from .directions import revealed_directions
-from .operators import is_nonzero, query_strength
-from .output import conditional_grams
+from .directions import typed_subspace
+from .next_stage import AT_LEAST, blurred_noise, next_stage, without_blur
 from .recovery import is_perfectly_recovered
-from .stages import MAX_ORDER, Learnability, Stage
+from .stages import Learnability, Stage
 
-_MORE_POINTS = 1 << 23
+_NEAR = 0.02  # an estimated subspace this close to typed directions is taken for theirs
 
 
 @lru_cache(maxsize=64)
@@ -68,31 +66,31 @@ def learnability(expression: Expression, noise: float = 0.0) -> Learnability:
     threshold, undecided = Estimate(0.0), ""
     is_exact = True
     while known.dim < len(rows):
-        found = _next(f, noise if is_exact else blurred_noise(f, noise), known, is_exact)
+        seen_noise = noise if is_exact else blurred_noise(f, noise)
+        found = next_stage(f, seen_noise, known, is_exact=is_exact)
         if isinstance(found, str):
             undecided = found
             break
-        order, new, strength, exact, reason = found
-        is_exact = is_exact and exact
-        if order == 2:
-            alpha = _inverse(strength)
+        if found.order == 2:
+            strength = found.strength
+            alpha = _inverse(strength if is_exact else without_blur(f, noise, known, strength))
             threshold = alpha if alpha.value > threshold.value else threshold
-        elif order > 2:
-            threshold = Estimate(math.inf, note=f"order {order} > 2")
+        elif found.order > 2:
+            threshold = Estimate(math.inf, note=f"order {found.order} > 2")
         is_bound = (
-            order == 2
+            found.order == 2
             and known.dim > 0
             and not is_perfectly_recovered(f, noise, known, threshold.value)
         )
-        known = known + new
+        known, is_exact = _extended(known, found.new, f, is_exact and found.is_exact)
         stages.append(
             Stage(
                 Subspace.span(known.basis @ rows, expression.r),
-                Subspace.span(new.basis @ rows, expression.r),
-                order,
+                Subspace.span(found.new.basis @ rows, expression.r),
+                found.order,
                 threshold,
                 is_bound,
-                reason,
+                found.reason,
             )
         )
     used = Subspace.span(rows, expression.r)
@@ -101,72 +99,20 @@ def learnability(expression: Expression, noise: float = 0.0) -> Learnability:
 
 
 def _inverse(x: Estimate) -> Estimate:
+    if x.note == AT_LEAST:
+        return Estimate(1 / x.value, 1 / x.value, x.kind, "at most")
     return Estimate(1 / x.value, x.error / x.value**2, x.kind)
 
 
-def blurred_noise(f: Expression, noise: float) -> float:
-    """Noise that hides what an error of the known subspace would reveal; it adds no information."""
-    variance = f.second_moment().value - f.mean().value ** 2
-    return max(noise, (0.03**2) * variance)
+def _extended(
+    known: Subspace, new: Subspace, f: Expression, is_exact: bool
+) -> tuple[Subspace, bool]:
+    """All that is known now, and whether it is exact.
 
-
-_Found = tuple[int, Subspace, Estimate, bool, str]
-
-
-def _next(f: Expression, noise: float, known: Subspace, is_exact: bool) -> _Found | str:
-    """Next step of the filtration, or why it cannot be said."""
-    complement = known.complement()
-    q = complement.dim
-    vanished: list[str] = []
-    # Orders 1 and 2 cost little more than one of them; higher ones are rarely needed.
-    groups: list[tuple[int, ...]] = [(1, 2), *((k,) for k in range(3, _max_order(q) + 1))]
-    if q == 1:  # and in one dimension all of them together
-        groups = [(1, 2), tuple(range(3, MAX_ORDER + 1))]
-    for orders in groups:
-        grams = conditional_grams(f, noise, known, orders)
-        for k in orders:
-            gram, strength = grams[k], query_strength(grams[k], q, k)
-            verdict = is_nonzero(strength, is_rough=not is_exact)
-            if verdict is None and gram.kind == "monte_carlo":
-                more = _MORE_POINTS if known.dim else _MORE_POINTS >> 2
-                gram = conditional_grams(f, noise, known, [k], points=more)[k]
-                strength = query_strength(gram, q, k)
-                verdict = is_nonzero(strength, is_rough=not is_exact)
-            if not verdict and known.dim == 0 and (seen := _correlation(f, noise, k)) is not None:
-                gram, strength, verdict = seen, query_strength(seen, q, k), True
-            size = f"{strength.value:.6g} ± {strength.error:.0e}"
-            if verdict is None:
-                return f"undecided: the strength of order {k}, {size}, is too close to zero"
-            if verdict:
-                new, is_derived = revealed_directions(gram, q, k, strength, f, complement)
-                if not new.dim:
-                    return f"undecided: order {k} reveals something, {size}, but no direction"
-                given = "y and what is known" if known.dim else "y"
-                found = f"E[He_{k}(z) | {given}] does not vanish: strength {size}"
-                reason = "; ".join([*vanished, found])
-                return k, new, strength, is_derived, reason
-            vanished.append(
-                f"order {k} vanishes by symmetry"
-                if strength.error == 0
-                else f"order {k} vanishes: strength {strength.value:.0e} ± {strength.error:.0e}"
-            )
-    return f"> {_max_order(q)}: " + "; ".join(vanished[-2:])
-
-
-def _correlation(f: Expression, noise: float, k: int) -> OutputGram | None:
-    """Lower bound of T_k from the label itself, if its Hermite tensor of order k is not zero.
-
-    By Cauchy-Schwarz T_k >= a a^T / Var(y) with the Hermite coefficients a: what correlates with
-    the label is revealed by it, however little.
+    Directions that were estimated one by one may span a plane of typed ones.
     """
-    expansion = f.hermite(k)
-    energy = expansion.energy(k)
-    variance = f.second_moment().value - f.mean().value ** 2 + noise
-    if not energy.value > max(10 * energy.error, 1e-25 * variance):
-        return None
-    a = expansion.value[expansion.indices.sum(axis=1) == k]
-    return OutputGram(np.outer(a, a) / variance, 0.0)
-
-
-def _max_order(q: int) -> int:
-    return {1: MAX_ORDER, 2: 8, 3: 6}.get(q, 4)
+    whole = known + new
+    if is_exact:
+        return whole, True
+    typed = typed_subspace(whole, whole.dim, f, Subspace.span(np.eye(f.r)), _NEAR)
+    return (whole, False) if typed is None else (typed, True)

@@ -10,45 +10,37 @@ that applies to its kind.
 from __future__ import annotations
 
 import itertools
-import math
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 
 from ...calculus.branches import branch_grams
+from ...calculus.cells import level_sets
+from ...calculus.expansion import hermite_expansion
+from ...calculus.hermite import multi_indices
+from ...calculus.integrand import Integrand
 from ...calculus.noisy_line import noisy_line_grams
-from ...calculus.output_gram import OutputGram, average
+from ...calculus.output_gram import OutputGram
 from ...calculus.slicing import sliced_grams
-from ...calculus.sobol import SobolSequence, gaussian_points
 from ...targets.channel import OutputChannel
+from ...targets.language.evaluate import evaluate_columns
 from ...targets.language.expression import Expression
+from ...targets.language.structure import parity
 from ...targets.language.transform import given
+from ...targets.language.tree import Node, variables
 from ..frame import natural_frame, rewrite
 from ..subspace import Subspace
 from .embedding import embedding, order_indices
-from .relabeling import without_relabeling
+from .known import Grams, over_line, over_points
+from .one_unknown import last_unknown_grams
+from .relabeling import simpler_label
 from .symmetry import invariant_part
 
-_POINTS = 1 << 19
-_REACH = 5.5
-_NODES = 64
-_MAX_PANELS = 5
-# Gauss-Kronrod pair of 7 and 15 nodes on [-1, 1], right half: two rules for the price of one.
-_HALF = np.array(
-    [  # node, Kronrod weight, Gauss weight
-        [0.000000000000000000, 0.209482141084727828, 0.417959183673469388],
-        [0.207784955007898468, 0.204432940075298892, 0.0],
-        [0.405845151377397167, 0.190350578064785410, 0.381830050505118945],
-        [0.586087235467691130, 0.169004726639267903, 0.0],
-        [0.741531185599394440, 0.140653259715525919, 0.279705391489276668],
-        [0.864864423359769073, 0.104790010322250184, 0.0],
-        [0.949107912342758525, 0.063092092629978553, 0.129484966168869693],
-        [0.991455371120812639, 0.022935322010529225, 0.0],
-    ]
-)
-_KRONROD = np.concatenate([_HALF[:0:-1] * [-1.0, 1.0, 1.0], _HALF])
-Grams = dict[int, OutputGram]
+_POINTS, _FEWEST = 1 << 19, 1 << 16
+_MAX_PANELS, _MORE_PANELS = 5, 12
+_NODES, _MORE_NODES = 64, 4096
+_ANYWHERE = 0.5  # value of a known variable on which nothing depends
 
 
 def output_grams(
@@ -57,6 +49,7 @@ def output_grams(
     orders: Sequence[int],
     *,
     points: int = _POINTS,
+    scramble: int = 0,
 ) -> Grams:
     """Matrices T_k of a target, nothing being known yet.
 
@@ -70,13 +63,23 @@ def output_grams(
         Values of k.
     points : int
         Function values for the method of slices.
+    scramble : int
+        Which points that method draws.
     """
-    if not noise:
-        expression = without_relabeling(expression)
+    label = simpler_label(expression.tree, expression.variables, is_noisy=noise > 0).tree
+    if label is not expression.tree:
+        expression = Expression.from_tree(label, letter=expression.letter, r=expression.r)
+    return _known_grams(expression, noise, tuple(orders), points, scramble)
+
+
+@lru_cache(maxsize=128)  # conditions that differ by a shift of the label are one problem
+def _known_grams(
+    expression: Expression, noise: float, orders: tuple[int, ...], points: int, scramble: int
+) -> Grams:
     if _is_constant(expression):
         return {k: _zero(expression.r, k) for k in orders}
     framed = natural_frame(expression)
-    inner = _grams(framed.expression, noise, orders, points)
+    inner = _grams(framed.expression, noise, orders, points, scramble)
     nothing = Subspace.zero(framed.expression.r)
     inner = {k: invariant_part(g, framed.expression, nothing, k) for k, g in inner.items()}
     if np.array_equal(framed.rows, np.eye(expression.r)):
@@ -98,7 +101,7 @@ def _is_constant(f: Expression) -> bool:
     return bool(np.ptp(values) <= 1e-11 * max(1.0, float(np.abs(values).max())))
 
 
-def _grams(f: Expression, noise: float, orders: Sequence[int], points: int) -> Grams:
+def _grams(f: Expression, noise: float, orders: Sequence[int], points: int, scramble: int) -> Grams:
     if not noise and f.is_discrete:
         atoms = _atom_grams(f, orders)
         if atoms is not None:
@@ -112,7 +115,14 @@ def _grams(f: Expression, noise: float, orders: Sequence[int], points: int) -> G
         noisy = noisy_line_grams(lambda z: f(z[..., None]), f.kinks, noise, orders)
         if noisy is not None:
             return noisy
-    return sliced_grams(f.form, f.r, orders, noise=noise, points=points)
+    return sliced_grams(
+        lambda columns: evaluate_columns(f.tree, lambda i: columns[i - 1]),
+        f.r,
+        orders,
+        noise=noise,
+        points=points,
+        scramble=scramble,
+    )
 
 
 def _zero(r: int, k: int) -> OutputGram:
@@ -122,25 +132,50 @@ def _zero(r: int, k: int) -> OutputGram:
 
 def _atom_grams(f: Expression, orders: Sequence[int]) -> Grams | None:
     """Finitely many outputs: T_k = sum over atoms of a a^T / p with Hermite coefficients a."""
-    indicators = OutputChannel(f).indicators()
-    if indicators is None:
+    degree = max(orders)
+    found = _atoms_between_planes(f, degree) or _atoms_by_terms(f, degree)
+    if found is None:
         return None
-    expansions = [indicator.hermite(max(orders)) for indicator in indicators]
-    if any(e.kind == "monte_carlo" for e in expansions):
-        return None  # squared noise would pass for a signal
+    coefficients, errors = found
+    p = coefficients[0]
+    seen = p > 1e-12
     result = {}
     for k in orders:
-        rows = expansions[0].indices.sum(axis=1) == k
-        value: np.ndarray | float = 0.0
-        bias = 0.0
-        for expansion in expansions:
-            a, error = expansion.value[rows], float(expansion.error[rows].max(initial=0.0))
-            p = float(expansion.value[0])
-            if p > 1e-12:
-                value = value + np.outer(a, a) / p
-                bias += (2 * float(np.abs(a).max(initial=0.0)) * error + error**2) / p
-        result[k] = OutputGram(np.asarray(value), bias + 1e-15)
+        rows = multi_indices(f.r, degree).sum(axis=1) == k
+        a, error = coefficients[rows][:, seen], errors[rows][:, seen].max(axis=0, initial=0.0)
+        size = np.abs(a).max(axis=0, initial=0.0)
+        bias = float(((2 * size * error + error**2) / p[seen]).sum())
+        result[k] = OutputGram((a / p[seen]) @ a.T, bias + 1e-15)
     return result
+
+
+_Atoms = tuple[np.ndarray, np.ndarray]  # coefficients (multi-indices, atoms) and their errors
+
+
+def _atoms_between_planes(f: Expression, degree: int) -> _Atoms | None:
+    """Coefficients of the level sets if the output is constant between planes."""
+    planes, is_curved = f.breaks
+    function = Integrand(
+        lambda columns: evaluate_columns(f.tree, lambda i: columns[i - 1]), f.r, planes, is_curved
+    )
+    sets = level_sets(function, degree)
+    if sets is None:
+        return None
+    coefficients = sets.coefficients[tuple(multi_indices(f.r, degree).T)]
+    return coefficients, np.full_like(coefficients, sets.error)
+
+
+def _atoms_by_terms(f: Expression, degree: int) -> _Atoms | None:
+    """The same from indicators that are polynomials in f, whose terms may separate."""
+    blocks = [block.integrand for term in f.form.terms for block in term.blocks]
+    indicators = OutputChannel(f).indicators()
+    # Curved breaks leave Monte Carlo, and squared noise would pass for a signal.
+    if indicators is None or any(block.r > 1 and block.is_curved for block in blocks):
+        return None
+    expansions = [hermite_expansion(indicator.form, degree) for indicator in indicators]
+    if any(e.kind == "monte_carlo" for e in expansions):
+        return None
+    return np.array([e.value for e in expansions]).T, np.array([e.error for e in expansions]).T
 
 
 def _embedded(gram: OutputGram, rows: np.ndarray, k: int) -> OutputGram:
@@ -164,126 +199,54 @@ def conditional_grams(
     *,
     points: int = _POINTS,
 ) -> Grams:
-    """Matrices T_k(U) on the complement of a known subspace, in its basis."""
+    """Matrices T_k(U) on the complement of a known subspace, in its basis.
+
+    Known variables that the label shows by a known term or factor only are not averaged over: the
+    result does not depend on them.
+    """
     if known.dim == 0:
         return output_grams(expression, noise, orders, points=points)
     f = rewrite(expression, np.vstack([known.basis, known.complement().basis]))
+    unknown = range(known.dim + 1, f.r + 1)
+    label = simpler_label(f.tree, unknown, is_noisy=noise > 0)
+    parts = (label.tree, *label.factors)
+    used = sorted({i for part in parts for i in variables(part)} - set(unknown))
 
-    def at(node: np.ndarray, share: int) -> Grams:
+    def at(node: np.ndarray, share: int, scramble: int) -> Grams:
         fixed = {i + 1: float(u) for i, u in enumerate(node)}
-        return output_grams(given(f, fixed), noise, orders, points=max(points // share, 1 << 16))
+        least = max(points // share, _FEWEST)
+        return output_grams(given(f, fixed), noise, orders, points=least, scramble=scramble)
 
-    found = (
-        _over_line(at, orders, _mirror(f), f.r - 1)
-        if known.dim == 1
-        else _over_points(at, orders, known.dim)
-    )
+    def at_all(values: np.ndarray, share: int) -> list[Grams]:
+        nodes = np.full((len(values), known.dim), _ANYWHERE)
+        nodes[:, [i - 1 for i in used]] = values
+        if len(unknown) == 1:
+            return last_unknown_grams(f, noise, nodes, orders, lambda node: at(node, share, 0))
+        # Points of their own for each condition: their errors average out.
+        return [at(node, share, i) for i, node in enumerate(nodes)]
+
+    if not used:
+        (found,) = at_all(np.zeros((1, 0)), 1)
+    elif len(used) == 1:
+        mirror = _mirror(parts, used[0], unknown)
+        # Where one variable is left a condition costs little.
+        panels = _MORE_PANELS if len(unknown) == 1 or points > _POINTS else _MAX_PANELS
+        found = over_line(at_all, orders, mirror, len(unknown), panels)
+    else:
+        # Finitely many outputs of one variable cost little.
+        is_cheap = len(unknown) == 1 and f.is_discrete and not noise
+        count = _MORE_NODES if is_cheap else _NODES
+        found = over_points(at_all, orders, len(used), count)
     return {k: invariant_part(gram, expression, known, k) for k, gram in found.items()}
 
 
-def _over_points(at: Callable[[np.ndarray, int], Grams], orders: Sequence[int], dim: int) -> Grams:
-    """Mean over several known variables: scrambled Sobol points."""
-    nodes = gaussian_points(SobolSequence(dim, np.random.default_rng(271828)).draw(_NODES))
-    found = [at(node, _NODES) for node in nodes]
-    weights = np.full(_NODES, 1 / _NODES)
-    half = np.where(np.arange(_NODES) < _NODES // 2, 2 / _NODES, 0.0)
-    return {k: _mean([g[k] for g in found], weights, half) for k in orders}
-
-
-def _mean(grams: list[OutputGram], weights: np.ndarray, coarse: np.ndarray) -> OutputGram:
-    """Mean over conditions; its difference from a coarser rule is added to the error."""
-    fine, other = average(grams, weights), average(grams, coarse)
-    bias = np.asarray(fine.bias) + np.abs(fine.value - other.value)
-    return OutputGram(fine.value, bias, fine.replicates)
-
-
-def _mirror(f: Expression) -> tuple[int, ...] | None:
-    """Unknown variables (from 0) that must change sign with the known one to leave f or -f.
+def _mirror(parts: tuple[Node, ...], known: int, unknown: Sequence[int]) -> tuple[int, ...] | None:
+    """Unknown variables (from 0) that must change sign with a known one to leave f or -f.
 
     Then T_k at -u follows from T_k at u. None if there is no such symmetry.
     """
-    others = range(2, f.r + 1)
-    for size in range(f.r):
-        for flipped in itertools.combinations(others, size):
-            if f.parity(1, *flipped) is not None:
-                return tuple(i - 2 for i in flipped)
+    for size in range(len(unknown) + 1):
+        for flipped in itertools.combinations(unknown, size):
+            if all(parity(part, (known, *flipped)) is not None for part in parts):
+                return tuple(i - unknown[0] for i in flipped)
     return None
-
-
-def _symmetrized(gram: OutputGram, k: int, q: int, flipped: tuple[int, ...]) -> OutputGram:
-    """Mean of T_k over both signs of the known variable, from one of them."""
-    signs = (-1.0) ** order_indices(q, k)[:, list(flipped)].sum(axis=1)
-    keep = (1 + np.outer(signs, signs)) / 2
-    replicates = None if gram.replicates is None else gram.replicates * keep
-    return OutputGram(gram.value * keep, gram.bias * keep, replicates)
-
-
-def _over_line(
-    at: Callable[[np.ndarray, int], Grams],
-    orders: Sequence[int],
-    mirror: tuple[int, ...] | None,
-    q: int,
-) -> Grams:
-    """Mean over one known variable: panels are halved where two rules disagree.
-
-    Both halves of the line are separate from the start, because many targets break where a known
-    variable vanishes; if the target has a mirror symmetry one half is enough.
-    """
-    panels = [_panel(at, 0.0, _REACH, orders)]
-    if mirror is None:
-        panels.append(_panel(at, -_REACH, 0.0, orders))
-    while True:
-        size = max(max(float(np.abs(p.total[k].value).max()) for k in orders) for p in panels)
-        worst = max(panels, key=lambda panel: max(panel.gaps.values()))
-        # Random errors are not cured by more panels.
-        is_random = any(p.total[k].replicates is not None for p in panels for k in orders)
-        is_fine = max(worst.gaps.values()) <= 1e-3 * size
-        if is_fine or is_random or len(panels) >= _MAX_PANELS:
-            break
-        panels.remove(worst)
-        middle = (worst.low + worst.high) / 2
-        for low, high in ((worst.low, middle), (middle, worst.high)):
-            panels.append(_no_better_than(_panel(at, low, high, orders), worst))
-    mass = sum(p.mass for p in panels)
-    weights = np.full(len(panels), 1 / mass)
-    result = {k: average([p.total[k] for p in panels], weights) for k in orders}
-    if mirror is None:
-        return result
-    return {k: _symmetrized(gram, k, q, mirror) for k, gram in result.items()}
-
-
-class _Panel(NamedTuple):
-    low: float
-    high: float
-    mass: float
-    total: Grams
-    gaps: dict[int, float]  # disagreement of the two rules at each order
-
-
-def _no_better_than(panel: _Panel, parent: _Panel) -> _Panel:
-    """Panel with a hundredth of what its parent missed as least error.
-
-    Next to a kink two rules may agree by accident.
-    """
-    gaps = {k: max(gap, parent.gaps[k] / 100) for k, gap in panel.gaps.items()}
-    total = {
-        k: OutputGram(g.value, np.maximum(g.bias, gaps[k]), g.replicates)
-        for k, g in panel.total.items()
-    }
-    return panel._replace(total=total, gaps=gaps)
-
-
-def _panel(
-    at: Callable[[np.ndarray, int], Grams], low: float, high: float, orders: Sequence[int]
-) -> _Panel:
-    nodes = low + (high - low) * (_KRONROD[:, 0] + 1) / 2
-    mass = (math.erf(high / math.sqrt(2)) - math.erf(low / math.sqrt(2))) / 2
-    density = np.exp(-0.5 * nodes**2)
-    # Both rules are made exact for constants: what does not depend on u has no error from it.
-    fine, coarse = (w * density * mass / (w @ density) for w in _KRONROD.T[1:])
-    found = [at(np.array([u]), 2 * len(nodes)) for u in nodes]
-    total = {k: _mean([g[k] for g in found], fine, coarse) for k in orders}
-    gaps = {
-        k: float(np.abs(average([g[k] for g in found], fine - coarse).value).max()) for k in orders
-    }
-    return _Panel(low, high, mass, total, gaps)

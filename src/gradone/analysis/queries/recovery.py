@@ -14,17 +14,18 @@ is no idealization.
 from __future__ import annotations
 
 import math
-from fractions import Fraction
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from ...calculus.slicing import sliced_grams
 from ...calculus.sobol import SobolSequence, gaussian_points
+from ...targets.language.evaluate import evaluate_columns
 from ...targets.language.expression import Expression
-from ...targets.language.functions import substitute
-from ...targets.language.tree import Node, Variable, add, multiply, number
+from ...targets.language.tree import Node
 from ..frame import rewrite
 from ..subspace import Subspace
-from .output import output_grams
+from .relabeling import simpler_label
 
 _OVERLAPS = (0.15, 0.4, 0.65, 0.85, 0.95)
 _NODES = 8
@@ -41,27 +42,29 @@ def is_perfectly_recovered(
     if noise > 0 or expression.is_discrete or not math.isfinite(alpha):
         return False
     f = rewrite(expression, np.vstack([known.basis, known.complement().basis]))
+    label = simpler_label(f.tree, f.variables, is_noisy=False).tree
     sequence = SobolSequence(known.dim, np.random.default_rng(1618))
     omegas = gaussian_points(sequence.draw(_NODES))
     for q in _OVERLAPS:
         total = np.zeros((known.dim, known.dim))
         for omega in omegas:
-            gram = output_grams(_partly_known(f, q, omega), 0.0, [1], points=_POINTS)[1]
+            seen = math.sqrt(q) * omega
+            gram = sliced_grams(_partly_known(label, q, seen), f.r, [1], points=_POINTS)[1]
             total += gram.value[: known.dim, : known.dim] / _NODES
         if alpha * float(np.linalg.eigvalsh(total)[0]) <= q:
             return False
     return True
 
 
-def _partly_known(f: Expression, q: float, omega: np.ndarray) -> Expression:
-    """The target as a function of what is not yet known of the first variables, and the others."""
-    values: dict[Node, Node] = {
-        Variable(f.letter, i): add(
-            (
-                number(Fraction(math.sqrt(q) * float(w))),
-                multiply((number(Fraction(math.sqrt(1 - q))), Variable(f.letter, i))),
-            )
-        )
-        for i, w in enumerate(omega, start=1)
-    }
-    return Expression.from_tree(substitute(f.tree, values), letter=f.letter, r=f.r)
+def _partly_known(
+    label: Node, q: float, seen: np.ndarray
+) -> Callable[[Sequence[np.ndarray]], np.ndarray]:
+    """The label as a function of what is not yet known of the first variables, and the others."""
+    unseen = math.sqrt(1 - q)
+
+    def values(columns: Sequence[np.ndarray]) -> np.ndarray:
+        known = [u + unseen * t for u, t in zip(seen, columns, strict=False)]
+        z = [*known, *columns[len(known) :]]
+        return np.asarray(evaluate_columns(label, lambda i: z[i - 1]))
+
+    return values

@@ -180,10 +180,18 @@ class Expression:
 
     def mean(self) -> Estimate:
         """Gaussian mean."""
+        return self._mean
+
+    @cached_property
+    def _mean(self) -> Estimate:
         return expectation(self.form)
 
     def second_moment(self) -> Estimate:
         """Gaussian mean of the square."""
+        return self._second_moment
+
+    @cached_property
+    def _second_moment(self) -> Estimate:
         return expectation(self.square)
 
     def hermite(self, degree: int) -> HermiteExpansion:

@@ -53,7 +53,7 @@ class Function:
     evaluate : callable
         ``(xp, *arrays) -> array`` in the namespace ``xp``.
     source : str
-        The same as scalar Python text on ``math``, for compiled code.
+        The same as scalar Python text on ``math``, for compiled code. Not-a-number must stay so.
     derivatives : tuple of callables
         One for each argument: nodes of the arguments -> node of the partial derivative.
     image : callable
@@ -253,6 +253,12 @@ def _sigmoid(x: float) -> float:
     return 0.5 * (1.0 + math.tanh(0.5 * x))
 
 
+def _step(xp: Any, x: Any) -> Any:
+    """One where x > 0, zero elsewhere; what is not a number stays none."""
+    values = xp.where(x > 0, xp.ones_like(x), xp.zeros_like(x))
+    return xp.where(xp.isnan(x), x, values)
+
+
 def _sign(x: Any) -> int:
     return (x > 0) - (x < 0)
 
@@ -353,7 +359,7 @@ FUNCTIONS: dict[str, Function] = {f"He{k}": _hermite(k) for k in range(MAX_HERMI
     "max": Function(
         latex=_simple("max", 2),
         evaluate=lambda xp, x, y: xp.maximum(x, y),
-        source="max({0}, {1})",
+        source="({0} if {0} > {1} or {0} != {0} else {1})",
         derivatives=(
             lambda u, v: call("step", add((u, negate(v)))),
             lambda u, v: call("step", add((v, negate(u)))),
@@ -368,7 +374,7 @@ FUNCTIONS: dict[str, Function] = {f"He{k}": _hermite(k) for k in range(MAX_HERMI
     "min": Function(
         latex=_simple("min", 2),
         evaluate=lambda xp, x, y: xp.minimum(x, y),
-        source="min({0}, {1})",
+        source="({0} if {0} < {1} or {0} != {0} else {1})",
         derivatives=(
             lambda u, v: call("step", add((v, negate(u)))),
             lambda u, v: call("step", add((u, negate(v)))),
@@ -383,7 +389,7 @@ FUNCTIONS: dict[str, Function] = {f"He{k}": _hermite(k) for k in range(MAX_HERMI
     "relu": Function(
         latex=_word("relu"),
         evaluate=lambda xp, x: xp.clip(x, 0.0, None),
-        source="max({0}, 0.0)",
+        source="(0.0 if {0} <= 0.0 else {0})",
         derivatives=(lambda u: call("step", u),),
         image=lambda u: (max(u[0], 0.0), max(u[1], 0.0)),
         growing="like argument",
@@ -406,7 +412,7 @@ FUNCTIONS: dict[str, Function] = {f"He{k}": _hermite(k) for k in range(MAX_HERMI
     "sign": Function(
         latex=_word("sign"),
         evaluate=lambda xp, x: xp.sign(x),
-        source="(1.0 if {0} > 0.0 else (-1.0 if {0} < 0.0 else 0.0))",
+        source="(1.0 if {0} > 0.0 else (-1.0 if {0} < 0.0 else 0.0 * {0}))",
         derivatives=(lambda u: ZERO,),  # away from the jump
         image=lambda u: (float(_sign(u[0])), float(_sign(u[1]))),
         growing="bounded",
@@ -439,7 +445,7 @@ FUNCTIONS: dict[str, Function] = {f"He{k}": _hermite(k) for k in range(MAX_HERMI
         latex=r"\sqrt{#1}",
         # A negative argument is refused when the text is read: what is left is rounding.
         evaluate=lambda xp, x: xp.sqrt(xp.clip(x, 0.0, None)),
-        source="math.sqrt(max({0}, 0.0))",
+        source="math.sqrt(0.0 if {0} <= 0.0 else {0})",
         derivatives=(lambda u: divide(ONE, multiply((number(2), call("sqrt", u)))),),
         image=_monotone(lambda x: math.sqrt(max(x, 0.0))),
         growing="root",
@@ -450,8 +456,8 @@ FUNCTIONS: dict[str, Function] = {f"He{k}": _hermite(k) for k in range(MAX_HERMI
     ),
     "step": Function(
         latex=_word("step"),
-        evaluate=lambda xp, x: xp.where(x > 0, xp.ones_like(x), xp.zeros_like(x)),
-        source="(1.0 if {0} > 0.0 else 0.0)",
+        evaluate=_step,
+        source="(1.0 if {0} > 0.0 else (0.0 if {0} <= 0.0 else {0}))",
         derivatives=(lambda u: ZERO,),  # away from the jump
         image=lambda u: (float(u[0] > 0), float(u[1] > 0)),
         growing="bounded",

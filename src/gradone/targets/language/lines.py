@@ -16,6 +16,8 @@ _SECOND_SCAN = np.linspace(-40.0, 40.0, 11003)
 _NEAR = 8.0  # beyond, nothing has weight
 _STEEP = 20.0  # slope of an argument from which a function of it counts as sharp
 _MAX_SHARP = 200
+_MAX_STEPS = 60
+_EPS = float(np.finfo(float).eps)
 
 
 class Curved(Exception):
@@ -34,38 +36,135 @@ def on_line(node: Node, w: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
 
 def line_zeros(f: Callable[[np.ndarray], np.ndarray]) -> list[float]:
     """Zeros and touching points of a smooth function of one variable on [-40, 40]."""
-    values = f(_SCAN)
-    size = np.abs(values)
-    crossing = _sign_changes(values)
-    # Zeros that are denser than the scan show on a second one, whose step is not commensurate.
-    again = _sign_changes(f(_SECOND_SCAN))
-    if abs(len(again) - len(crossing)) > 1 + len(crossing) // 100 or not np.isfinite(size).any():
+    (zeros,) = family_zeros(lambda _, t: f(t), 1)
+    if zeros is None:
         raise Curved
-    low, high = _SCAN[crossing], _SCAN[crossing + 1]
-    for _ in range(60):
-        middle = (low + high) / 2
-        left = np.sign(f(middle)) == np.sign(f(low))
-        low, high = np.where(left, middle, low), np.where(left, high, middle)
-    zeros = [*((low + high) / 2), *_SCAN[values == 0]]
-    # Touching zeros: minima of |f| that shrink to nothing.
-    inner = np.arange(1, len(_SCAN) - 1)
-    dips = inner[(size[inner] <= size[inner - 1]) & (size[inner] <= size[inner + 1])]
-    dips = dips[np.sign(values[dips - 1]) == np.sign(values[dips + 1])]
-    a, b = _SCAN[dips - 1], _SCAN[dips + 1]
-    for _ in range(80):  # golden section
-        c, d = b - 0.618034 * (b - a), a + 0.618034 * (b - a)
-        smaller = np.abs(f(c)) < np.abs(f(d))
-        a, b = np.where(smaller, a, c), np.where(smaller, d, b)
-    touching = (a + b) / 2
-    scale = np.median(size[np.isfinite(size)]) + 1e-300
-    zeros += list(touching[np.abs(f(touching)) < 1e-12 * scale])
-    zeros.sort()
-    return [float(z) for i, z in enumerate(zeros) if i == 0 or z - zeros[i - 1] > 1e-9]
+    return zeros
 
 
-def _sign_changes(values: np.ndarray) -> np.ndarray:
-    """Places i such that the sign differs between i and i + 1."""
-    return np.flatnonzero(np.sign(values[:-1]) * np.sign(values[1:]) < 0)
+def family_zeros(
+    f: Callable[[np.ndarray, np.ndarray], np.ndarray], n: int, reach: float = 40.0
+) -> list[list[float] | None]:
+    """Zeros and touching points of n smooth functions of one variable on [-reach, reach].
+
+    Parameters
+    ----------
+    f : callable
+        ``(which function, points) -> values``, arrays of one shape.
+    n : int
+        Number of functions.
+    reach : float
+        At most 40.
+
+    Returns
+    -------
+    list of (list or None)
+        None for a function with too many zeros to find.
+
+    Examples
+    --------
+    >>> family_zeros(lambda i, t: t - i, 3)
+    [[0.0], [1.0], [2.0]]
+    """
+    scan, second = (points[np.abs(points) <= reach] for points in (_SCAN, _SECOND_SCAN))
+    values = f(*_all_pairs(n, scan))
+    size = np.abs(values)
+    member, place = _sign_changes(values)
+    count = np.bincount(member, minlength=n)
+    # Zeros that are denser than the scan show on a second one, whose step is not commensurate.
+    again = np.bincount(_sign_changes(f(*_all_pairs(n, second)))[0], minlength=n)
+    is_lost = (np.abs(again - count) > 1 + count // 100) | ~np.isfinite(size).any(axis=1)
+    keep = ~is_lost[member]
+    member, place = member[keep], place[keep]
+    crossing = bracketed_zeros(lambda t: f(member, t), scan[place], scan[place + 1])
+    owner, where = np.nonzero((values == 0) & ~is_lost[:, None])
+    touching = _touching(f, scan, values, is_lost)
+    found: list[list[float] | None] = []
+    for i in range(n):
+        zeros = [*crossing[member == i], *scan[where[owner == i]], *touching[1][touching[0] == i]]
+        zeros.sort()
+        apart = [float(z) for j, z in enumerate(zeros) if j == 0 or z - zeros[j - 1] > 1e-9]
+        found.append(None if is_lost[i] else apart)
+    return found
+
+
+def _all_pairs(n: int, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    shape = (n, len(points))
+    return np.broadcast_to(np.arange(n)[:, None], shape), np.broadcast_to(points, shape)
+
+
+def _touching(
+    f: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    scan: np.ndarray,
+    values: np.ndarray,
+    is_lost: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Minima of the absolute values that shrink to nothing: functions and points."""
+    size, sign = np.abs(values), np.sign(values)
+    left, middle, right = size[:, :-2], size[:, 1:-1], size[:, 2:]
+    with np.errstate(invalid="ignore", over="ignore"):
+        is_dip = (middle <= left) & (middle <= right) & (sign[:, :-2] == sign[:, 2:])
+        # Where a minimum reaches zero its lowest point of the scan is at most an eighth of the
+        # second difference.
+        is_dip &= 2 * middle <= left + right - 2 * middle
+    member, place = np.nonzero(is_dip & ~is_lost[:, None])
+    if not len(member):
+        return member, np.zeros(0)
+    points = _minima(lambda t: np.abs(f(member, t)), scan[place], scan[place + 2])
+    scale = np.array([np.median(row[np.isfinite(row)]) for row in size[member]]) + 1e-300
+    is_zero = np.abs(f(member, points)) < 1e-12 * scale
+    return member[is_zero], points[is_zero]
+
+
+def bracketed_zeros(
+    f: Callable[[np.ndarray], np.ndarray], low: np.ndarray, high: np.ndarray
+) -> np.ndarray:
+    """Zero of f in each interval at whose ends its signs differ.
+
+    False position, where the value at an end that stays is halved (Illinois); every third step
+    halves the interval.
+
+    Examples
+    --------
+    >>> bracketed_zeros(np.cos, np.array([1.0]), np.array([2.0])).round(6).tolist()
+    [1.570796]
+    """
+    if not len(low):
+        return low
+    at_low, at_high = f(low), f(high)
+    before = np.zeros(len(low))  # sign of f in the step before
+    for step in range(_MAX_STEPS):
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+            guess = (low * at_high - high * at_low) / (at_high - at_low)
+        is_inside = (guess > low) & (guess < high) & (step % 3 != 2)
+        x = np.where(is_inside, guess, (low + high) / 2)
+        value = f(x)
+        is_left = np.sign(value) == np.sign(at_low)  # the zero lies to the right of x
+        again = np.sign(value) == before
+        at_low, at_high = (
+            np.where(is_left, value, np.where(again, at_low / 2, at_low)),
+            np.where(is_left, np.where(again, at_high / 2, at_high), value),
+        )
+        low, high = np.where(is_left | (value == 0), x, low), np.where(is_left, high, x)
+        before = np.sign(value)
+        if (high - low <= 4 * _EPS * (1 + np.abs(low))).all():
+            break
+    return (low + high) / 2
+
+
+def _minima(f: Callable[[np.ndarray], np.ndarray], low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """Minimum of f in each interval, by golden section."""
+    for _ in range(80):
+        c, d = high - 0.618034 * (high - low), low + 0.618034 * (high - low)
+        is_smaller = f(c) < f(d)
+        low, high = np.where(is_smaller, low, c), np.where(is_smaller, d, high)
+    return (low + high) / 2
+
+
+def _sign_changes(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Rows, and places i such that the sign differs between i and i + 1."""
+    row, place = np.nonzero(np.sign(values[:, :-1]) * np.sign(values[:, 1:]) < 0)
+    return row, place
 
 
 def sharp_points(node: Node, w: np.ndarray) -> list[float]:

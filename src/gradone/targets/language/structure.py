@@ -30,6 +30,9 @@ from .tree import (
 
 Parity = Literal["even", "odd"] | None
 
+# Typed decimals are unit vectors up to their rounding only.
+_ROUNDING = 1e-12
+
 
 def parity(node: Node, flipped: Collection[int]) -> Parity:
     """Behavior when the variables in `flipped` change sign together.
@@ -168,6 +171,31 @@ def affine_form(node: Node, r: int) -> tuple[np.ndarray, float] | None:
                 return None
 
     return fold(node, combine)
+
+
+def typed_forms(node: Node, r: int) -> list[np.ndarray]:
+    """Directions of the linear forms typed in an expression, each once, as unit vectors.
+
+    Examples
+    --------
+    >>> from gradone.targets.language.parser import parse
+    >>> [w.round(3).tolist() for w in typed_forms(parse("tanh(z1 + z2) + z1"), 2)]
+    [[0.707, 0.707], [1.0, 0.0]]
+    """
+    found: list[np.ndarray] = []
+
+    def visit(part: Node) -> None:
+        form = affine_form(part, r)
+        if form is None:
+            for child in children(part):
+                visit(child)
+        elif form[0].any():
+            w = form[0] / np.linalg.norm(form[0])
+            if all(abs(abs(w @ v) - 1) > _ROUNDING for v in found):
+                found.append(w)
+
+    visit(node)
+    return found
 
 
 def linear_span(node: Node, r: int) -> np.ndarray:

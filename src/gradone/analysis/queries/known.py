@@ -1,0 +1,156 @@
+"""Means over known directions of what the output reveals about the others."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ...calculus.output_gram import OutputGram, average, jackknife_error
+from ...calculus.sobol import SobolSequence, gaussian_points
+from .embedding import order_indices
+
+_REACH = 5.5
+_DOUBLINGS = 3
+# Gauss-Kronrod pair of 7 and 15 nodes on [-1, 1], right half: two rules for the price of one.
+_HALF = np.array(
+    [  # node, Kronrod weight, Gauss weight
+        [0.000000000000000000, 0.209482141084727828, 0.417959183673469388],
+        [0.207784955007898468, 0.204432940075298892, 0.0],
+        [0.405845151377397167, 0.190350578064785410, 0.381830050505118945],
+        [0.586087235467691130, 0.169004726639267903, 0.0],
+        [0.741531185599394440, 0.140653259715525919, 0.279705391489276668],
+        [0.864864423359769073, 0.104790010322250184, 0.0],
+        [0.949107912342758525, 0.063092092629978553, 0.129484966168869693],
+        [0.991455371120812639, 0.022935322010529225, 0.0],
+    ]
+)
+_KRONROD = np.concatenate([_HALF[:0:-1] * [-1.0, 1.0, 1.0], _HALF])
+Grams = dict[int, OutputGram]
+Method = Callable[[np.ndarray, int], list[Grams]]  # values of the known, share of the points
+
+
+def over_points(at: Method, orders: Sequence[int], dim: int, count: int) -> Grams:
+    """Mean over several known variables: `count` scrambled Sobol points.
+
+    The error is the change when the points are doubled, or what earlier doublings let expect of
+    it: one change alone may be small by accident.
+    """
+    nodes = gaussian_points(SobolSequence(dim, np.random.default_rng(271828)).draw(count))
+    found = at(nodes, count)
+    result = {}
+    for k in orders:
+        grams = [g[k] for g in found]
+        mean = average(grams, np.full(count, 1 / count))
+        sizes = [count >> i for i in range(_DOUBLINGS + 1)]
+        means = [np.mean([g.value for g in grams[:n]], axis=0) for n in sizes]
+        changes = [np.abs(a - b) / 2**i for i, (a, b) in enumerate(itertools.pairwise(means))]
+        bias = np.asarray(mean.bias) + 1.5 * np.max(changes, axis=0)
+        result[k] = OutputGram(mean.value, bias, mean.replicates)
+    return result
+
+
+def _mean(grams: list[OutputGram], weights: np.ndarray, coarse: np.ndarray) -> OutputGram:
+    """Mean over conditions; its difference from a coarser rule is added to the error."""
+    fine, other = average(grams, weights), average(grams, coarse)
+    bias = np.asarray(fine.bias) + np.abs(fine.value - other.value)
+    return OutputGram(fine.value, bias, fine.replicates)
+
+
+def _symmetrized(gram: OutputGram, k: int, q: int, flipped: tuple[int, ...]) -> OutputGram:
+    """Mean of T_k over both signs of the known variable, from one of them."""
+    signs = (-1.0) ** order_indices(q, k)[:, list(flipped)].sum(axis=1)
+    keep = (1 + np.outer(signs, signs)) / 2
+    replicates = None if gram.replicates is None else gram.replicates * keep
+    return OutputGram(gram.value * keep, gram.bias * keep, replicates)
+
+
+def over_line(
+    at: Method, orders: Sequence[int], mirror: tuple[int, ...] | None, q: int, most: int
+) -> Grams:
+    """Mean over one known variable: at most `most` panels, halved where two rules disagree.
+
+    Both halves of the line are separate from the start, because many targets break where a known
+    variable vanishes; if the target has a mirror symmetry (`mirror`: which of the q unknown
+    variables change sign with the known one) one half is enough.
+    """
+    halves = [(0.0, _REACH), (-_REACH, 0.0)]
+    panels = _panels(at, halves if mirror is None else halves[:1], orders)
+    while True:
+        size = max(max(float(np.abs(p.total[k].value).max()) for k in orders) for p in panels)
+        worst = max(panels, key=lambda panel: panel.excess)
+        if worst.excess <= 1e-3 * size or len(panels) >= most:
+            break
+        panels.remove(worst)
+        middle = (worst.low + worst.high) / 2
+        parts = _panels(at, [(worst.low, middle), (middle, worst.high)], orders)
+        panels += [_no_better_than(part, worst) for part in parts]
+    mass = sum(p.mass for p in panels)
+    weights = np.full(len(panels), 1 / mass)
+    result = {k: average([p.total[k] for p in panels], weights) for k in orders}
+    if mirror is None:
+        return result
+    return {k: _symmetrized(gram, k, q, mirror) for k, gram in result.items()}
+
+
+class _Panel(NamedTuple):
+    low: float
+    high: float
+    mass: float
+    total: Grams
+    gaps: dict[int, float]  # disagreement of the two rules at each order
+
+    @property
+    def excess(self) -> float:
+        """Largest disagreement of the two rules that randomness does not explain."""
+        return max(gap if gap > _randomness(self.total[k]) else 0.0 for k, gap in self.gaps.items())
+
+
+def _randomness(gram: OutputGram) -> float:
+    """Random error, which more panels do not cure."""
+    if gram.replicates is None:
+        return 0.0
+    return float(jackknife_error(gram.replicates).max())
+
+
+def _no_better_than(panel: _Panel, parent: _Panel) -> _Panel:
+    """Panel with a hundredth of what its parent missed as least error.
+
+    Next to a kink two rules may agree by accident.
+    """
+    gaps = {k: max(gap, parent.gaps[k] / 100) for k, gap in panel.gaps.items()}
+    total = {
+        k: OutputGram(g.value, np.maximum(g.bias, gaps[k]), g.replicates)
+        for k, g in panel.total.items()
+    }
+    return panel._replace(total=total, gaps=gaps)
+
+
+def _panels(
+    at: Method, intervals: Sequence[tuple[float, float]], orders: Sequence[int]
+) -> list[_Panel]:
+    low, high = (np.array(ends)[:, None] for ends in zip(*intervals, strict=True))
+    nodes = low + (high - low) * (_KRONROD[:, 0] + 1) / 2
+    found = at(nodes.reshape(-1, 1), 2 * nodes.shape[1])
+    size = nodes.shape[1]
+    return [
+        _panel(*interval, row, found[i * size : (i + 1) * size], orders)
+        for i, (interval, row) in enumerate(zip(intervals, nodes, strict=True))
+    ]
+
+
+def _panel(
+    low: float, high: float, nodes: np.ndarray, found: list[Grams], orders: Sequence[int]
+) -> _Panel:
+    mass = (math.erf(high / math.sqrt(2)) - math.erf(low / math.sqrt(2))) / 2
+    density = np.exp(-0.5 * nodes**2)
+    # Both rules are made exact for constants: what does not depend on u has no error from it.
+    fine, coarse = (w * density * mass / (w @ density) for w in _KRONROD.T[1:])
+    total = {k: _mean([g[k] for g in found], fine, coarse) for k in orders}
+    gaps = {
+        k: float(np.abs(average([g[k] for g in found], fine - coarse).value).max()) for k in orders
+    }
+    return _Panel(low, high, mass, total, gaps)

@@ -1,0 +1,196 @@
+r"""The next step of the filtration: the smallest order at which the output reveals something."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ...base.estimate import Estimate
+from ...calculus.output_gram import OutputGram
+from ...targets.language.expression import Expression
+from ..exponent import ARITHMETIC
+from ..subspace import Subspace
+from .directions import revealed_directions
+from .operators import SAFETY, is_nonzero, query_strength
+from .output import conditional_grams
+from .stages import MAX_ORDER
+
+AT_LEAST = "at least"
+_MORE_POINTS = 1 << 23
+# Zeros are believed next to a signal that exceeds what they may hide.
+_CLEARLY = {"quadrature": 1e-3, "monte_carlo": 0.2}
+
+
+@dataclass(frozen=True)
+class NextStage:
+    """What is revealed next, and at which order.
+
+    Parameters
+    ----------
+    order : int
+        The order k.
+    new : Subspace
+        Directions that it reveals.
+    strength : Estimate
+        Largest eigenvalue of the operator of that order.
+    is_exact : bool
+        Whether the directions are derived, not estimated.
+    reason : str
+        The quantities that vanished, and the one that did not.
+    """
+
+    order: int
+    new: Subspace
+    strength: Estimate
+    is_exact: bool
+    reason: str
+
+
+def next_stage(
+    f: Expression, noise: float, known: Subspace, *, is_exact: bool = True
+) -> NextStage | str:
+    """Next step of the filtration, or why it cannot be said.
+
+    Parameters
+    ----------
+    f : Expression
+        The noiseless target.
+    noise : float
+        Variance of the label noise.
+    known : Subspace
+        What is known already.
+    is_exact : bool
+        Whether `known` is derived; if it is estimated, small signals may be its error.
+
+    Examples
+    --------
+    >>> found = next_stage(Expression("z1 + z2**2"), 0.0, Subspace.zero(2))
+    >>> found.order, found.new
+    (1, span(z1))
+    """
+    q = known.complement().dim
+    last = {1: MAX_ORDER, 2: 8, 3: 6}.get(q, 4)
+    # Orders 1 and 2 cost little more than one of them; higher ones are rarely needed, and in one
+    # dimension all of them come together.
+    groups: list[tuple[int, ...]] = [(1, 2), *((k,) for k in range(3, last + 1))]
+    if q == 1:
+        groups = [(1, 2), tuple(range(3, last + 1))]
+    search = _Search(f, noise, known, is_exact)
+    for orders in groups:
+        grams = conditional_grams(f, noise, known, orders)
+        for k in orders:
+            answer = search.look(k, grams[k])
+            if answer is not None:
+                return answer
+    # One order more, if the label itself correlates with it.
+    correlation = search.correlation(last + 1)
+    if correlation is not None:
+        return search.reveal(last + 1, *correlation)
+    if not search.hidden:
+        return f"> {last}: all orders vanish by symmetry"
+    return f"undecided: > {last}, or too small to see: all are below {search.hidden:.0e}"
+
+
+class _Search:
+    """Orders are looked at one after the other; what vanished is remembered."""
+
+    def __init__(self, f: Expression, noise: float, known: Subspace, is_exact: bool) -> None:
+        self.f, self.noise, self.known, self.is_exact = f, noise, known, is_exact
+        self.complement = known.complement()
+        self.vanished: list[str] = []
+        self.hidden = 0.0  # how large a strength that was taken for zero may be
+
+    def look(self, k: int, gram: OutputGram) -> NextStage | str | None:
+        """The stage if order k reveals something; None if it vanishes; or why nobody knows."""
+        strength = query_strength(gram, self.complement.dim, k)
+        verdict = is_nonzero(strength, is_rough=not self.is_exact)
+        if verdict is None and (gram.kind == "monte_carlo" or self.known.dim):
+            more = _MORE_POINTS if self.known.dim else _MORE_POINTS >> 2
+            gram = conditional_grams(self.f, self.noise, self.known, [k], points=more)[k]
+            strength = query_strength(gram, self.complement.dim, k)
+            verdict = is_nonzero(strength, is_rough=not self.is_exact)
+        if verdict:
+            return self.reveal(k, gram, strength)
+        correlation = self.correlation(k)
+        if correlation is not None:
+            return self.reveal(k, *correlation)
+        if verdict is None:
+            return f"undecided: the strength of order {k}, {_size(strength)}, is too close to zero"
+        if strength.error:
+            margin = SAFETY[strength.kind] * strength.error
+            self.hidden = max(self.hidden, strength.value + margin)
+            size = f"{strength.value:.0e} ± {strength.error:.0e}"
+            self.vanished.append(f"order {k} vanishes: strength {size}")
+        else:
+            self.vanished.append(f"order {k} vanishes by symmetry")
+        return None
+
+    def reveal(self, k: int, gram: OutputGram, strength: Estimate) -> NextStage | str:
+        """The stage of a nonzero order, if it stands out from the zeros before it."""
+        size = _size(strength)
+        if self.hidden > _CLEARLY[strength.kind] * strength.value:
+            return (
+                f"undecided: the strength of order {k}, {size}, is no larger than what lower "
+                f"orders may hide, {self.hidden:.0e}"
+            )
+        new, is_derived = revealed_directions(
+            gram, self.complement.dim, k, strength, self.f, self.complement
+        )
+        if not new.dim:
+            return f"undecided: order {k} reveals something, {size}, but no direction"
+        given = "y and what is known" if self.known.dim else "y"
+        found = f"E[He_{k}(z) | {given}] does not vanish: strength {size}"
+        return NextStage(k, new, strength, is_derived, "; ".join([*self.vanished, found]))
+
+    def correlation(self, k: int) -> tuple[OutputGram, Estimate] | None:
+        """Lower bound of T_k from the label itself, if its Hermite tensor of order k is not zero.
+
+        By Cauchy-Schwarz T_k >= a a^T / Var(y) with the Hermite coefficients a: what correlates
+        with the label is revealed by it, however little.
+        """
+        if self.known.dim:
+            return None
+        expansion = self.f.hermite(k)
+        energy = expansion.energy(k)
+        variance = _variance(self.f) + self.noise
+        if not energy.value > max(10 * energy.error, ARITHMETIC * variance):
+            return None
+        a = expansion.value[expansion.indices.sum(axis=1) == k]
+        gram = OutputGram(np.outer(a, a) / variance, 0.0)
+        return gram, replace(query_strength(gram, self.f.r, k), note=AT_LEAST)
+
+
+def _size(strength: Estimate) -> str:
+    if strength.note == AT_LEAST:
+        return f"{strength.value:.6g} or more"
+    return f"{strength.value:.6g} ± {strength.error:.0e}"
+
+
+def _variance(f: Expression) -> float:
+    return f.second_moment().value - f.mean().value ** 2
+
+
+def blurred_noise(f: Expression, noise: float, *, share: float = 0.03) -> float:
+    """Noise that hides what an error of the known subspace would reveal; it adds no information.
+
+    Its standard deviation is at least this share of that of the label.
+    """
+    return max(noise, share**2 * _variance(f))
+
+
+def without_blur(f: Expression, noise: float, known: Subspace, blurred: Estimate) -> Estimate:
+    r"""Strength of order 2 for the true noise, from that for the blurred label.
+
+    Half the blur is tried as well. What is lost is linear in its width where the output is sharp,
+    and quadratic where it is not: the value lies between both extrapolations, and the error covers
+    both.
+    """
+    if blurred_noise(f, noise) <= noise:
+        return blurred
+    half = blurred_noise(f, noise, share=0.015)
+    gram = conditional_grams(f, half, known, [2])[2]
+    sharper = query_strength(gram, known.complement().dim, 2)
+    gap = sharper.value - blurred.value
+    error = sharper.error + blurred.error + abs(gap)
+    return Estimate(sharper.value + 2 / 3 * gap, error, "extrapolation")

@@ -1,0 +1,105 @@
+r"""What the output reveals about the last direction, the others being known.
+
+Every value :math:`z_U = u` leaves a function :math:`t \mapsto f(u, t)` of one variable. Their
+breaks, extrema and roots are found for all values of u at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from ...calculus.branches import family_grams
+from ...calculus.noisy_line import noisy_family_grams
+from ...calculus.output_gram import OutputGram
+from ...targets.language.derivative import derivative
+from ...targets.language.expression import Expression
+from ...targets.language.moving import moving_breaks, values_at
+from ...targets.language.structure import parity
+from ...targets.language.tree import Node, variables
+from .relabeling import simpler_label
+
+Grams = dict[int, OutputGram]
+
+
+def last_unknown_grams(
+    f: Expression,
+    noise: float,
+    known: np.ndarray,
+    orders: Sequence[int],
+    otherwise: Callable[[np.ndarray], Grams],
+) -> list[Grams]:
+    r"""Matrices T_k (1 x 1) of the last variable of f for each row of `known`.
+
+    Parameters
+    ----------
+    f : Expression
+        The noiseless target, in coordinates whose first ones are known.
+    noise : float
+        Variance of the label noise.
+    known : ndarray, shape (n, r - 1)
+        Values of the known coordinates.
+    orders : sequence of int
+        Values of k.
+    otherwise : callable
+        Another method for one row, where the noise is too small to integrate over it.
+
+    Examples
+    --------
+    Given :math:`z_1 \ne 0` the label :math:`z_1 z_2` determines :math:`z_2`:
+
+    >>> found = last_unknown_grams(Expression("z1*z2"), 0.0, np.array([[0.3]]), [1], lambda u: {})
+    >>> round(float(found[0][1].value[0, 0]), 9)
+    1.0
+    """
+    label = simpler_label(f.tree, (f.r,), is_noisy=noise > 0)
+    if variables(label.tree) == (f.r,) and not label.factors:  # the same function for every u
+        (only,) = _grams(label.tree, noise, known[:1], orders, otherwise)
+        return [only] * len(known)
+    with np.errstate(all="ignore"):
+        factors = [values_at(part, known, np.zeros(len(known))) for part in label.factors]
+    is_constant = ~np.all([np.ones(len(known)), *factors], axis=0)
+    is_constant |= _hardly_varies(label.tree, known)
+    moving = np.flatnonzero(~is_constant)
+    found = _grams(label.tree, noise, known[moving], orders, otherwise) if len(moving) else []
+    result: list[Grams] = [{k: OutputGram(np.zeros((1, 1)), 0.0) for k in orders} for _ in known]
+    for i, grams in zip(moving, found, strict=True):
+        result[i] = grams
+    return result
+
+
+def _hardly_varies(tree: Node, known: np.ndarray) -> np.ndarray:
+    """For which rows a label varies by no more than the rounding of the numbers in it."""
+    # Far out as well: a function may be constant except where t is large.
+    cloud = np.random.default_rng(41).standard_normal(64)
+    t = np.concatenate([cloud, 3 * cloud, 9 * cloud])
+    values = values_at(tree, known[:, None, :], np.broadcast_to(t, (len(known), len(t))))
+    with np.errstate(invalid="ignore"):
+        return np.ptp(values, axis=1) <= 1e-11 * np.maximum(1.0, np.abs(values).max(axis=1))
+
+
+def _grams(
+    tree: Node,
+    noise: float,
+    known: np.ndarray,
+    orders: Sequence[int],
+    otherwise: Callable[[np.ndarray], Grams],
+) -> list[Grams]:
+    breaks = moving_breaks(tree, known)
+    last = known.shape[1] + 1
+    if noise:
+        noisy = noisy_family_grams(lambda i, t: values_at(tree, known[i], t), breaks, noise, orders)
+        found = [grams or otherwise(u) for u, grams in zip(known, noisy, strict=True)]
+    else:
+        slope = derivative(tree, last)
+        found = family_grams(
+            lambda i, t: values_at(tree, known[i], t),
+            lambda i, t: values_at(slope, known[i], t),
+            breaks,
+            orders,
+        )
+    if parity(tree, (last,)) == "even":  # then the odd moments vanish exactly
+        zero = OutputGram(np.zeros((1, 1)), 0.0)
+        found = [{k: zero if k % 2 else gram for k, gram in grams.items()} for grams in found]
+    return found

@@ -1,0 +1,220 @@
+"""Functions of one variable cut into pieces on which they are monotone, and their inverses there.
+
+A whole family of functions is treated at once: where a known variable is held fixed at many values,
+the same work on one function at a time would be spent on calls, not on numbers.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+_GRID = 4001
+_GOLDEN, _GOLDEN_STEPS = 0.6180339887498949, 80
+_MAX_STEPS = 80
+_SHORT = 1e-11
+_PLATEAU = 4  # equal values in a row; around an extremum there are two
+_EPS = float(np.finfo(float).eps)
+Family = Callable[[np.ndarray, np.ndarray], np.ndarray]  # which functions, and where
+
+
+class MonotonePieces(NamedTuple):
+    """Intervals on which members of a family are strictly monotone, and where they are constant.
+
+    Parameters
+    ----------
+    member : ndarray of int, shape (pieces,)
+        Which function; in increasing order.
+    ends, values : ndarray, shape (pieces, 2)
+        The interval, and the values of the function just inside of it.
+    z, y, first : ndarray
+        Points of a scan and values there; those of piece i are ``first[i]`` to ``first[i + 1] - 1``
+        and begin and end with its ends.
+    flat : tuple of (member, low, high)
+        Intervals on which a member is constant.
+    """
+
+    member: np.ndarray
+    ends: np.ndarray
+    values: np.ndarray
+    z: np.ndarray
+    y: np.ndarray
+    first: np.ndarray
+    flat: tuple[tuple[int, float, float], ...]
+
+
+def monotone_pieces(g: Family, breaks: Sequence[Sequence[float]], reach: float) -> MonotonePieces:
+    """Pieces of all members of a family on [-reach, reach].
+
+    Local extrema are located first and roots are bracketed by them: scanning for changes of sign
+    alone loses pairs of roots next to an extremum.
+
+    Parameters
+    ----------
+    g : callable
+        ``(members, points) -> values``.
+    breaks : sequence of sequences of float
+        For each member, points where it jumps or has a kink.
+    reach : float
+        Half the length of the line.
+
+    Examples
+    --------
+    >>> pieces = monotone_pieces(lambda i, z: (i + 1) * z * z, [[], [1.0]], 2.0)
+    >>> pieces.member.tolist(), pieces.ends[:, 1].round(6).tolist()
+    ([0, 0, 1, 1, 1], [-0.0, 2.0, 0.0, 1.0, 2.0])
+    """
+    member, low, high = _segments(breaks, reach)
+    z, of = _scan(low, high, reach)
+    y = g(member[of], z)
+    begin = np.searchsorted(of, np.arange(len(member)))
+    with np.errstate(invalid="ignore"):
+        scale = np.maximum.reduceat(np.abs(y), begin) + 1e-300
+        spread = np.maximum.reduceat(y, begin) - np.minimum.reduceat(y, begin)
+        rise = np.diff(y)
+        rise = np.sign(np.where(np.abs(rise) <= 1e-14 * scale[of[:-1]], 0.0, rise))
+    rise[of[1:] != of[:-1]] = 0.0
+    is_flat = spread <= 1e-12 * scale
+    plateaus = _plateaus(y, of, is_flat)
+    if len(plateaus):
+        more = [[*points] for points in breaks]
+        for i in plateaus:
+            more[member[of[i]]].append(float(z[i]))
+        return monotone_pieces(g, more, reach)
+    moving = np.flatnonzero(rise)
+    here, after = moving[:-1], moving[1:]
+    turns = here[(rise[here] != rise[after]) & (of[here] == of[after]) & ~is_flat[of[here]]] + 1
+    extrema = _extrema(g, member[of[turns]], z, turns)
+    pieces, knots = [], []
+    for segment in np.flatnonzero(~is_flat):
+        inside = extrema[of[turns] == segment]
+        points = z[begin[segment] : begin[segment] + np.count_nonzero(of == segment)]
+        for a, b in itertools.pairwise([low[segment], *inside, high[segment]]):
+            if b - a > 1e-12:
+                pieces.append((member[segment], a, b))
+                between = points[np.searchsorted(points, a) : np.searchsorted(points, b)]
+                knots.append(np.concatenate([[a], between[(between > a) & (between < b)], [b]]))
+    flat = tuple((int(member[i]), float(low[i]), float(high[i])) for i in np.flatnonzero(is_flat))
+    return _with_values(g, pieces, knots, flat)
+
+
+def _segments(
+    breaks: Sequence[Sequence[float]], reach: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Member, low and high end of every interval between breaks."""
+    rows = []
+    for member, points in enumerate(breaks):
+        inner = [b for b in sorted(points) if -reach < b < reach]
+        rows += [(member, a, b) for a, b in itertools.pairwise([-reach, *inner, reach]) if b > a]
+    table = np.array(rows)
+    return table[:, 0].astype(np.int64), table[:, 1], table[:, 2]
+
+
+def _scan(low: np.ndarray, high: np.ndarray, reach: float) -> tuple[np.ndarray, np.ndarray]:
+    """Points spread over each interval, and the interval of each."""
+    margin = 1e-12 * (1 + np.abs(low) + np.abs(high))
+    count = np.maximum(64, (_GRID * (high - low) / (2 * reach)).astype(np.int64))
+    of = np.repeat(np.arange(len(low)), count)
+    index = np.arange(len(of)) - np.repeat(np.cumsum(count) - count, count)
+    step = (high - low - 2 * margin) / (count - 1)
+    return (low + margin)[of] + index * step[of], of
+
+
+def _plateaus(y: np.ndarray, of: np.ndarray, is_flat: np.ndarray) -> np.ndarray:
+    """Ends of stretches on which a function that varies elsewhere rounds to one number.
+
+    Far out ``gelu`` is zero in floating point: there the output is an atom as far as we can see.
+    """
+    same = (np.diff(y) == 0) & (of[1:] == of[:-1]) & ~is_flat[of[:-1]]
+    change = np.diff(np.concatenate([[0], same.astype(np.int8), [0]]))
+    start, stop = np.flatnonzero(change == 1), np.flatnonzero(change == -1)
+    is_long = stop - start >= _PLATEAU
+    ends = np.concatenate([start[is_long], stop[is_long]])
+    inner = (ends > 0) & (ends < len(y) - 1)
+    ends = ends[inner]
+    return ends[(of[ends - 1] == of[ends]) & (of[ends + 1] == of[ends])]
+
+
+def _extrema(g: Family, member: np.ndarray, z: np.ndarray, turns: np.ndarray) -> np.ndarray:
+    """Positions of the extrema next to the scanned points `turns`, by golden section."""
+    if not len(turns):
+        return np.zeros(0)
+    low, high = z[turns - 1], z[turns + 1]
+    up = np.where(g(member, z[turns]) > (g(member, low) + g(member, high)) / 2, 1.0, -1.0)
+    a, b = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
+    at_a, at_b = up * g(member, a), up * g(member, b)
+    for _ in range(_GOLDEN_STEPS):
+        left = at_a > at_b
+        low, high = np.where(left, low, a), np.where(left, b, high)
+        new = np.where(left, high - _GOLDEN * (high - low), low + _GOLDEN * (high - low))
+        value = up * g(member, new)
+        a, b = np.where(left, new, b), np.where(left, a, new)
+        at_a, at_b = np.where(left, value, at_b), np.where(left, at_a, value)
+    return (low + high) / 2
+
+
+def _with_values(
+    g: Family,
+    pieces: list[tuple[int, float, float]],
+    knots: list[np.ndarray],
+    flat: tuple[tuple[int, float, float], ...],
+) -> MonotonePieces:
+    table = np.array(pieces, dtype=np.float64).reshape(-1, 3)
+    member, ends = table[:, 0].astype(np.int64), table[:, 1:]
+    count = np.array([len(k) for k in knots], dtype=np.int64)
+    first = np.concatenate([[0], np.cumsum(count)])
+    z = np.concatenate([np.zeros(0), *knots])
+    inner = z.copy()  # a jump at an end belongs to the neighbour
+    inner[first[:-1]] += 1e-13 * (1 + np.abs(ends[:, 0]))
+    inner[first[1:] - 1] -= 1e-13 * (1 + np.abs(ends[:, 1]))
+    y = g(np.repeat(member, count), inner) if len(z) else z
+    values = np.column_stack([y[first[:-1]], y[first[1:] - 1]])
+    return MonotonePieces(member, ends, values, z, y, first, flat)
+
+
+def inverse(
+    g: Family, slope: Family, pieces: MonotonePieces, which: np.ndarray, y: np.ndarray
+) -> np.ndarray:
+    """Point of piece ``which[i]`` at which its function takes the value ``y[i]``, for each i.
+
+    Newton steps inside the interval of the scan that contains the point; a step that leaves it
+    halves the interval instead. The values must lie between those at the ends of the pieces.
+
+    Examples
+    --------
+    >>> square, double = lambda i, z: z * z, lambda i, z: 2 * z
+    >>> pieces = monotone_pieces(square, [[]], 2.0)
+    >>> inverse(square, double, pieces, np.array([0, 1]), np.array([2.25, 4.0]))
+    array([-1.5,  2. ])
+    """
+    sign = np.where(pieces.values[which, 1] > pieces.values[which, 0], 1.0, -1.0)
+    left, right = pieces.first[which], pieces.first[which + 1] - 1
+    while len(which) and (right - left).max() > 1:
+        middle = (left + right) // 2
+        below = sign * pieces.y[middle] <= sign * y
+        left, right = np.where(below, middle, left), np.where(below, right, middle)
+    low, high = pieces.z[left], pieces.z[right]
+    at_low, at_high = pieces.y[left], pieces.y[right]
+    member, root = pieces.member[which], (low + high) / 2
+    with np.errstate(all="ignore"):
+        guess = low + (high - low) * (y - at_low) / (at_high - at_low)
+        root = np.where((guess > low) & (guess < high), guess, root)
+        active = np.arange(len(which))
+        for _ in range(_MAX_STEPS):
+            x, i = root[active], member[active]
+            gap = sign[active] * (g(i, x) - y[active])
+            low[active] = np.where(gap <= 0, x, low[active])
+            high[active] = np.where(gap >= 0, x, high[active])
+            new = x - gap / (sign[active] * slope(i, x))
+            is_inside = (new >= low[active]) & (new <= high[active])
+            new = np.where(is_inside, new, (low[active] + high[active]) / 2)
+            root[active] = new
+            # After so short a Newton step the next one would be below rounding.
+            tolerance = np.where(is_inside, _SHORT, 2 * _EPS) * (1 + np.abs(x))
+            active = active[np.abs(new - x) > tolerance]
+            if not len(active):
+                break
+    return root

@@ -1,0 +1,1 @@
+"""Simulations: learners on samples of a target, and what is measured of them."""

@@ -1,0 +1,125 @@
+"""One cell of a simulation: a learner fitted on one sample, and what is measured of it."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..base.errors import BadData, did_you_mean
+from ..base.seeds import stream
+from ..learners import LEARNERS
+from ..targets.sampled import Sampled
+from .metrics import Measured, measure_directions, measure_predictions
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """What all cells of a simulation share.
+
+    Parameters
+    ----------
+    target : Target or hierarchical target
+        What is learned.
+    learner : str
+        Name of the learner.
+    d : int
+        Input dimension.
+    seed : int
+        Seed of everything random.
+    parameters : mapping
+        Parameters of the learner.
+    test_samples : int
+        Number of fresh samples for the errors.
+    dtype : str
+        ``"float64"`` or ``"float32"``: type of the inputs.
+    """
+
+    target: Sampled
+    learner: str
+    d: int
+    seed: int = 0
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    test_samples: int = 4096
+    dtype: str = "float64"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a cell gave.
+
+    Parameters
+    ----------
+    measured : dict of str to Measured
+        Quantities with the standard errors of their measurement.
+    converged : bool
+        Whether the learner says that it came to an end; True if it does not iterate.
+    n_iter : int
+        Iterations, -1 if the learner does not count any.
+    status : str
+        What went wrong; empty if nothing did.
+    """
+
+    measured: dict[str, Measured]
+    converged: bool
+    n_iter: int
+    status: str = ""
+
+
+def run_cell(simulation: Simulation, *, n: int, replicate: int) -> Outcome:
+    """Fit a learner on n samples of one replicate and measure it.
+
+    The samples depend on (seed, d, replicate) alone: all learners see the same rows, and fewer
+    rows are the first of more.
+
+    Examples
+    --------
+    >>> from gradone import Target
+    >>> simulation = Simulation(Target("z", noise=0.1), "nothing", d=20)
+    >>> run_cell(simulation, n=100, replicate=0)
+    Traceback (most recent call last):
+    gradone.base.errors.BadData: unknown learner 'nothing'. Known: ...
+    """
+    estimator = build_learner(simulation, replicate)
+    target, d = simulation.target, simulation.d
+    address: dict[str, Any] = {"seed": simulation.seed, "replicate": replicate}
+    address["dtype"] = simulation.dtype
+    sample = target.sample(n, d, **address)
+    with warnings.catch_warnings():
+        from sklearn.exceptions import ConvergenceWarning
+
+        warnings.simplefilter("ignore", ConvergenceWarning)  # it is in `converged`
+        estimator.fit(sample.X, sample.y)
+    measured: dict[str, Measured] = {}
+    if hasattr(estimator, "directions_"):
+        measured |= measure_directions(target, estimator.directions_, sample.W_star)
+    if hasattr(estimator, "predict"):
+        del sample  # the fresh samples may need its memory
+        measured |= measure_predictions(
+            target, estimator.predict, d=d, samples=simulation.test_samples, **address
+        )
+    converged = bool(getattr(estimator, "converged_", True))
+    status = "" if converged else str(getattr(estimator, "status_", "not converged"))
+    return Outcome(measured, converged, int(getattr(estimator, "n_iter_", -1)), status)
+
+
+def build_learner(simulation: Simulation, replicate: int) -> Any:
+    """Unfitted learner with its parameters, its own random stream and, if it asks, the link."""
+    kind = LEARNERS[simulation.learner]
+    known = inspect.signature(kind).parameters
+    given = dict(simulation.parameters)
+    for name in given:
+        if name not in known:
+            raise BadData(
+                f"'{simulation.learner}' has no parameter '{name}'. Allowed: {', '.join(known)}."
+                f"{did_you_mean(name, known)}"
+            )
+    # Where it has a default the learner also works without the link, and then does so.
+    if "channel" in known and known["channel"].default is inspect.Parameter.empty:
+        given.setdefault("channel", simulation.target)
+    if "random_state" in known:
+        cell = {"d": simulation.d, "replicate": replicate, "learner": simulation.learner}
+        given.setdefault("random_state", stream(simulation.seed, "init", **cell))
+    return kind(**given)

@@ -1,0 +1,226 @@
+r"""What is measured of a fitted learner: overlaps with the hidden directions, errors on new data.
+
+A metric is a function under ``@OF_DIRECTIONS.add("name")`` or ``@OF_PREDICTIONS.add("name")``; the
+simulations then report it. With orthonormal hidden directions :math:`W^\star` (r, d), found
+directions :math:`\hat W` (k, d) and predictions :math:`\hat f`,
+
+.. math::
+    M = \hat W W^{\star\top}, \qquad
+    \mathrm{test\_mse} = \mathbb{E}(y - \hat f)^2, \qquad
+    \mathrm{excess\_mse} = \mathbb{E}(g - \hat f)^2 = \mathrm{test\_mse} - \Delta.     [ME-1]
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..base.arrays import to_numpy
+from ..base.errors import BadData
+from ..base.registry import Registry
+from ..targets.sampled import Sampled
+from ..targets.symmetries import MAX_DIRECTIONS, symmetry_group
+from ..targets.target import Target
+
+OF_DIRECTIONS = Registry("metric of directions")
+"""Functions ``(target, directions (k, d), W_star (r, d)) -> array`` or None where it has no
+meaning; they carry their ``dims``."""
+OF_PREDICTIONS = Registry("metric of predictions")
+"""Functions ``(target, y, clean, predicted) -> loss of each row`` or None; the mean is reported."""
+
+_CHUNK_NUMBERS = 2**22  # numbers of X in one chunk of fresh samples: 32 MB
+
+
+class Measured(NamedTuple):
+    """A measured quantity: its dimensions, its value and the standard error of the measurement."""
+
+    dims: tuple[str, ...]
+    value: Any
+    error: Any
+
+
+# ---- directions
+
+
+def _over(*dims: str) -> Callable[[Any], Any]:
+    def mark(function: Any) -> Any:
+        function.dims = dims
+        return function
+
+    return mark
+
+
+@OF_DIRECTIONS.add("overlap")
+@_over("direction", "direction2")
+def overlap(target: Sampled, directions: np.ndarray, W_star: np.ndarray) -> np.ndarray:
+    """Overlap matrix M (k, r) of found and hidden directions, signed [ME-1].
+
+    Examples
+    --------
+    >>> overlap(Target("z1*z2"), np.array([[0.0, -0.5, 0.0]]), np.eye(2, 3))
+    array([[ 0. , -0.5]])
+    """
+    return np.asarray(directions, np.float64) @ np.asarray(W_star, np.float64).T
+
+
+@OF_DIRECTIONS.add("overlap_aligned")
+@_over("direction", "direction2")
+def overlap_aligned(
+    target: Sampled, directions: np.ndarray, W_star: np.ndarray
+) -> np.ndarray | None:
+    """Overlap matrix up to the symmetries of the target: of all M S the one of largest trace.
+
+    Hidden directions W_star and S W_star give the same labels if g(S z) = g(z), so no algorithm
+    can tell them apart. None unless there are as many found directions as hidden ones, and few
+    enough to know the symmetries.
+
+    Examples
+    --------
+    >>> overlap_aligned(Target("z1*z2"), np.array([[0.0, -0.5], [-0.6, 0.0]]), np.eye(2))
+    array([[0.5, 0. ],
+           [0. , 0.6]])
+    """
+    M = overlap(target, directions, W_star)
+    if not isinstance(target, Target) or len(M) != target.r or target.r > MAX_DIRECTIONS:
+        return None
+    return symmetry_group(target.expression).align(M)
+
+
+@OF_DIRECTIONS.add("cosine2")
+@_over("direction2")
+def cosine2(target: Sampled, directions: np.ndarray, W_star: np.ndarray) -> np.ndarray:
+    """Squared cosines (r,) of the angles between the found and the hidden subspace, largest first.
+
+    Their mean is the overlap Tr(P P*)/r of the projectors. With fewer found directions than
+    hidden ones the last cosines are 0.
+
+    Examples
+    --------
+    >>> cosine2(Target("z1*z2"), np.array([[3.0, 0.0, 4.0]]), np.eye(2, 3)).round(12)
+    array([0.36, 0.  ])
+    """
+    _, sizes, rows = np.linalg.svd(np.asarray(directions, np.float64), full_matrices=False)
+    # A direction that is zero or repeats another spans nothing.
+    rows = rows[sizes > 1e-12 * sizes.max(initial=0.0)]
+    found = np.zeros(len(W_star))
+    cosines = np.linalg.svd(rows @ np.asarray(W_star, np.float64).T, compute_uv=False)
+    found[: len(cosines)] = np.minimum(cosines, 1.0) ** 2
+    return found
+
+
+# ---- predictions
+
+
+@OF_PREDICTIONS.add("test_mse")
+def test_mse(target: Sampled, y: np.ndarray, clean: np.ndarray, predicted: np.ndarray) -> Any:
+    """Squared distance from the label [ME-1]."""
+    return (y - predicted) ** 2
+
+
+@OF_PREDICTIONS.add("excess_mse")
+def excess_mse(target: Sampled, y: np.ndarray, clean: np.ndarray, predicted: np.ndarray) -> Any:
+    """Squared distance from the label without its noise [ME-1]."""
+    return (clean - predicted) ** 2
+
+
+@OF_PREDICTIONS.add("zero_one_error")
+def zero_one_error(target: Sampled, y: np.ndarray, clean: np.ndarray, predicted: np.ndarray) -> Any:
+    """Whether the value of the output that is nearest to the prediction is the wrong one.
+
+    None unless the output takes finitely many values.
+    """
+    if not isinstance(target, Target) or target.channel.kind != "discrete":
+        return None
+    values = np.array([atom.value for atom in target.channel.atoms])
+    middles = (values[1:] + values[:-1]) / 2
+    return (np.searchsorted(middles, predicted) != np.searchsorted(middles, y)).astype(float)
+
+
+# ---- all of them
+
+
+def measure_directions(target: Sampled, directions: Any, W_star: np.ndarray) -> dict[str, Measured]:
+    """Every metric of the found directions (k, d).
+
+    Examples
+    --------
+    >>> found = measure_directions(Target("z"), np.array([[-0.5, 0.0]]), np.eye(1, 2))
+    >>> {name: m.value.tolist() for name, m in sorted(found.items())}
+    {'cosine2': [1.0], 'overlap': [[-0.5]], 'overlap_aligned': [[-0.5]]}
+    """
+    rows = np.atleast_2d(np.asarray(to_numpy(directions), np.float64))
+    if rows.ndim != 2 or rows.shape[1] != W_star.shape[1]:
+        raise BadData(f"directions must have the shape (k, {W_star.shape[1]}), got {rows.shape}")
+    found = {}
+    for name in OF_DIRECTIONS:
+        value = OF_DIRECTIONS[name](target, rows, W_star)
+        if value is not None:
+            found[name] = Measured(OF_DIRECTIONS[name].dims, value, np.zeros_like(value))
+    return found
+
+
+def measure_predictions(
+    target: Sampled,
+    predict: Callable[[np.ndarray], Any],
+    *,
+    d: int,
+    samples: int = 4096,
+    seed: int = 0,
+    replicate: int = 0,
+    dtype: Any = np.float64,
+) -> dict[str, Measured]:
+    """Every metric of the predictions on fresh samples, with its standard error.
+
+    Parameters
+    ----------
+    target : Target or hierarchical target
+        What the predictions are about.
+    predict : callable
+        Inputs (rows, d) to predictions (rows,).
+    d, samples : int
+        Input dimension, number of fresh samples.
+    seed, replicate : int
+        Address of the data that the predictor was fitted on; the fresh samples have the same
+        hidden directions and come from a stream of their own (role ``"test"``).
+    dtype : dtype
+        Of the inputs that `predict` sees.
+
+    Notes
+    -----
+    Samples are read in chunks, sums are accumulated in float64. The standard error is that of a
+    mean of independent rows.
+
+    Examples
+    --------
+    >>> found = measure_predictions(Target("z", noise=0.5), lambda X: np.zeros(len(X)), d=3)
+    >>> abs(found["excess_mse"].value - 1.0) < 5 * found["excess_mse"].error
+    True
+    """
+    chunk = max(1, min(samples, _CHUNK_NUMBERS // d))
+    clean_labels = target.realization(d, seed=seed, replicate=replicate)
+    sums: dict[str, np.ndarray] = {}
+    address = {"seed": seed, "replicate": replicate, "dtype": dtype}
+    for part in target.stream(samples, d, chunk=chunk, role="test", **address):
+        predicted = np.asarray(to_numpy(predict(part.X)), np.float64)
+        if predicted.shape != part.y.shape:
+            raise BadData(f"predictions have the shape {predicted.shape}, not {part.y.shape}")
+        if not np.isfinite(predicted).all():
+            raise BadData("some predictions on fresh samples are not finite")
+        y = part.y.astype(np.float64)
+        clean = clean_labels.label(part.X)[0] if target.noise else y
+        for name in OF_PREDICTIONS:
+            losses = OF_PREDICTIONS[name](target, y, clean, predicted)
+            if losses is not None:
+                sums.setdefault(name, np.zeros(2))
+                sums[name] += np.sum(losses), np.sum(np.square(losses))
+    return {name: _mean(total, samples) for name, total in sums.items()}
+
+
+def _mean(total: np.ndarray, samples: int) -> Measured:
+    """Mean of independent losses and its standard error, from their sum and sum of squares."""
+    mean, square = float(total[0]) / samples, float(total[1]) / samples
+    spread = max(square - mean**2, 0.0) / max(samples - 1, 1)
+    return Measured((), mean, math.sqrt(spread) if math.isfinite(spread) else math.nan)

@@ -1,0 +1,259 @@
+"""The verb ``simulate``: a target and the name of a learner give a curve with replicates."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from ..base.axes import axis_values
+from ..base.curves import curve
+from ..base.errors import BadData
+from ..base.memory import require_memory
+from ..base.seeds import canonical
+from ..targets.sampled import Sampled, whole_number
+from ..targets.target import as_target
+from .cell import Outcome, Simulation, build_learner, run_cell
+from .progress import Progress, watcher
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+_LOG = logging.getLogger(__name__)
+
+LABELS = {
+    "overlap": ("M", "overlap with the target directions"),
+    "overlap_aligned": ("M", "overlap up to the symmetries of the target"),
+    "cosine2": (r"\cos^2\theta", "squared cosines between the subspaces"),
+    "test_mse": (r"\mathbb{E}(y-\hat f)^2", "mean squared test error"),
+    "excess_mse": (r"\mathbb{E}(g-\hat f)^2", "mean squared error without label noise"),
+    "zero_one_error": (r"\mathbb{P}(\hat y\neq y)", "share of wrong labels"),
+}
+
+
+def simulate(
+    target: Sampled | str,
+    name: str,
+    *,
+    d: int,
+    alpha: float | Sequence[float] | None = None,
+    n: int | Sequence[int] | None = None,
+    replicates: int = 8,
+    seed: int = 0,
+    test_samples: int = 4096,
+    dtype: Literal["float64", "float32"] = "float64",
+    on_failure: Literal["raise", "mark"] = "raise",
+    progress: Progress | bool = True,
+    **parameters: Any,
+) -> xr.Dataset:
+    r"""Learner fitted on samples of a target, measured against the truth, as a labelled curve.
+
+    Parameters
+    ----------
+    target : Target, hierarchical target, or str
+        A text is read as a noiseless target.
+    name : str
+        Name of the learner; ``gradone list`` shows them.
+    d : int
+        Input dimension.
+    alpha, n : float or int, or sequences of them
+        Either samples per dimension (n is :math:`\alpha d`, rounded) or numbers of samples; one
+        of the two. It becomes the first dimension of the curve.
+    replicates : int
+        Number of independent repetitions.
+    seed : int
+        Seed of everything random.
+    test_samples : int
+        Number of fresh samples on which errors are measured.
+    dtype : {"float64", "float32"}
+        Type of the inputs that the learner sees; float32 halves the memory.
+    on_failure : {"raise", "mark"}
+        What to do with a fit that fails: raise, or leave NaN with the reason in ``status``. A fit
+        that ends without convergence is no failure: its numbers count, ``converged`` is False.
+    progress : bool or Progress
+        True draws a bar on a terminal for runs over two seconds. An object is told each cell by
+        ``step(i, total, **scalars)`` and stops the run by returning True.
+    **parameters
+        Parameters of the learner. One that cannot do without the link gets ``channel=target``.
+
+    Returns
+    -------
+    xarray.Dataset
+        Over (alpha or n, replicate): ``overlap`` and ``overlap_aligned`` (direction, direction2)
+        and ``cosine2`` where the learner has ``directions_``; ``test_mse``, ``excess_mse`` and, for
+        discrete outputs, ``zero_one_error`` where it predicts; ``converged``, ``n_iter``,
+        ``status``. ``q_err`` is the standard error of the measurement of one fit on fresh samples;
+        the spread between fits is that over ``replicate``.
+
+    Notes
+    -----
+    A cell depends on its own address alone: more replicates, more values of alpha or another
+    learner do not change the samples, and fewer samples are the first of more. Interrupted by
+    Ctrl-C, the curve holds what was done; the rest is NaN with the status ``"interrupted"``.
+
+    Examples
+    --------
+    >>> found = simulate("He3(z)", "spectral_directions", d=40, n=[40, 1600], replicates=3)
+    >>> dict(found.sizes)["replicate"], bool((found.cosine2.sel(n=1600) > 0.9).all())
+    (3, True)
+    >>> simulate("He3(z)", "spectral_directions", d=40)
+    Traceback (most recent call last):
+    gradone.base.errors.BadData: give alpha or n, one of the two
+    """
+    if on_failure not in ("raise", "mark"):
+        raise BadData(f"on_failure must be 'raise' or 'mark', got {on_failure!r}")
+    d, replicates = whole_number("d", d), whole_number("replicates", replicates)
+    axis, values, sizes = _grid(d, alpha, n)
+    simulation = Simulation(
+        as_target(target),
+        name,
+        d,
+        whole_number("seed", seed, least=0),
+        parameters,
+        whole_number("test_samples", test_samples),
+        _checked_dtype(dtype),
+    )
+    build_learner(simulation, 0)  # a mistyped parameter must not wait for the first sample
+    largest = max(sizes)
+    require_memory(
+        2 * largest * d * np.dtype(simulation.dtype).itemsize,
+        f"a fit on {largest} x {d} numbers (the samples and one copy)",
+        "Use fewer samples, a smaller d, or dtype='float32'.",
+    )
+    outcomes = _run(simulation, sizes, replicates, on_failure, watcher(progress, name))
+    quantities = _gathered(outcomes, (len(values), replicates), axis)
+    coords: dict[str, Any] = {axis: values, "replicate": np.arange(replicates)}
+    for dims, array in quantities.values():
+        sizes_of = dict(zip(dims[2:], array.shape[2:], strict=True))
+        coords |= {dim: np.arange(1, size + 1) for dim, size in sizes_of.items()}
+    settings = _plain(parameters) | {
+        "d": d,
+        "test_samples": simulation.test_samples,
+        "dtype": simulation.dtype,
+    }
+    return curve(
+        quantities,
+        coords,
+        source=f"simulation:{name}",
+        target=simulation.target.text,  # type: ignore[attr-defined]
+        params=settings | {"noise": simulation.target.noise},
+        seed=simulation.seed,
+        labels=LABELS,
+    )
+
+
+def _grid(d: int, alpha: Any, n: Any) -> tuple[Literal["alpha", "n"], np.ndarray, list[int]]:
+    """Name and values of the first dimension, and the number of samples of each value."""
+    if (alpha is None) == (n is None):
+        raise BadData("give alpha or n, one of the two")
+    if n is not None:
+        values = axis_values("n", n)
+        return "n", values.astype(int), [_whole(value) for value in values.tolist()]
+    values = axis_values("alpha", alpha)
+    sizes = [round(value * d) for value in values.tolist()]
+    if 0 in sizes:
+        raise BadData(
+            f"alpha = {values[sizes.index(0)]:g} in d = {d} gives no sample; use alpha >= {1 / d:g}"
+        )
+    return "alpha", values, sizes
+
+
+def _whole(n: float) -> int:
+    if not n.is_integer():
+        raise BadData(f"n must be an integer >= 1, got {n!r}")
+    return int(n)
+
+
+def _checked_dtype(dtype: Any) -> str:
+    if dtype not in ("float64", "float32"):
+        raise BadData(f"dtype must be 'float64' or 'float32', got {dtype!r}")
+    return str(dtype)
+
+
+def _run(
+    simulation: Simulation,
+    sizes: list[int],
+    replicates: int,
+    on_failure: str,
+    progress: Progress,
+) -> dict[tuple[int, int], Outcome | str]:
+    """Outcome of every cell, or why there is none."""
+    cells = [(i, replicate) for replicate in range(replicates) for i in range(len(sizes))]
+    outcomes: dict[tuple[int, int], Outcome | str] = dict.fromkeys(cells, "interrupted")
+    try:
+        for done, (i, replicate) in enumerate(cells, start=1):
+            try:
+                outcome = run_cell(simulation, n=sizes[i], replicate=replicate)
+            except Exception as error:
+                place = f"n = {sizes[i]}, d = {simulation.d}, replicate {replicate}"
+                if on_failure == "raise":
+                    error.add_note(f"in the cell {place} of '{simulation.learner}'")
+                    raise
+                _LOG.warning("%s at %s failed: %s", simulation.learner, place, error)
+                outcomes[i, replicate] = f"{type(error).__name__}: {error}"
+            else:
+                outcomes[i, replicate] = outcome
+            if progress.step(done, len(cells), n=sizes[i], replicate=replicate):
+                break
+    except KeyboardInterrupt:
+        _LOG.warning(
+            "%s was interrupted after %d of %d cells", simulation.learner, done - 1, len(cells)
+        )
+    finally:
+        progress.close()
+    return outcomes
+
+
+def _gathered(
+    outcomes: Mapping[tuple[int, int], Outcome | str], shape: tuple[int, int], axis: str
+) -> dict[str, tuple[tuple[str, ...], np.ndarray]]:
+    """Arrays over (axis, replicate, ...) of everything that some cell measured."""
+    outer = (axis, "replicate")
+    converged, n_iter = np.zeros(shape, dtype=bool), np.full(shape, -1)
+    status = np.full(shape, "", dtype=object)
+    finished: dict[tuple[int, int], Outcome] = {}
+    for place, outcome in outcomes.items():
+        if isinstance(outcome, str):
+            status[place] = outcome
+        else:
+            finished[place] = outcome
+            converged[place], n_iter[place] = outcome.converged, outcome.n_iter
+            status[place] = outcome.status
+    sizes = _sizes(finished.values())
+    found: dict[str, tuple[tuple[str, ...], np.ndarray]] = {}
+    for place, outcome in finished.items():
+        for name, (dims, value, error) in outcome.measured.items():
+            for key, part in ((name, value), (f"{name}_err", error)):
+                empty = np.full((*shape, *(sizes[dim] for dim in dims)), np.nan)
+                array = found.setdefault(key, ((*outer, *dims), empty))[1]
+                inside: tuple[Any, ...] = tuple(map(slice, np.shape(part)))
+                array[place + inside] = part
+    return found | {
+        "converged": (outer, converged),
+        "n_iter": (outer, n_iter),
+        "status": (outer, status.astype(str)),
+    }
+
+
+def _sizes(outcomes: Iterable[Outcome]) -> dict[str, int]:
+    """Length of the inner dimensions: a learner may find fewer directions in one cell."""
+    sizes: dict[str, int] = {}
+    for outcome in outcomes:
+        for dims, value, _ in outcome.measured.values():
+            for dim, size in zip(dims, np.shape(value), strict=True):
+                sizes[dim] = max(size, sizes.get(dim, 0))
+    return sizes
+
+
+def _plain(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters in a form that can be stored: what has no canonical text is shown by its repr."""
+    plain = {}
+    for name, value in parameters.items():
+        try:
+            canonical(value)
+        except BadData:
+            value = repr(value)
+        plain[name] = value
+    return plain

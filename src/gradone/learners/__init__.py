@@ -1,0 +1,31 @@
+"""Learners: algorithms that see (X, y) and nothing else, with the interface of scikit-learn.
+
+Every class of the registry ``LEARNERS`` is a name of this room; it is loaded on first use.
+
+>>> from gradone.learners import SpectralDirections
+>>> SpectralDirections.name
+'spectral_directions'
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ._registry import LEARNERS as LEARNERS
+
+
+def _classes() -> dict[str, type]:
+    return {LEARNERS[name].__name__: LEARNERS[name] for name in LEARNERS}
+
+
+def __getattr__(name: str) -> Any:
+    # The import system asks for private names and for modules on its way: no reason to load all.
+    found = None if name.startswith("_") or not name[:1].isupper() else _classes().get(name)
+    if found is None:
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({"LEARNERS", *_classes()})

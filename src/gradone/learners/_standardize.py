@@ -1,0 +1,103 @@
+"""Standardized features: mean 0 and variance 1 in the training data, constant columns left out."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..base.arrays import array_namespace, like, to_numpy
+
+_BLOCK_BYTES = 1 << 24  # 16 MB: large enough for matrix products, small enough for the cache
+_ROUNDING = 8  # a column whose spread is this many units of rounding of its size is constant
+
+
+def chunk_rows(columns: int, itemsize: int = 8) -> int:
+    """Rows of a block with the given number of columns that keeps the memory small.
+
+    Examples
+    --------
+    >>> chunk_rows(1000)
+    2097
+    """
+    return max(1, _BLOCK_BYTES // (itemsize * max(columns, 1)))
+
+
+def row_blocks(n: int, rows: int) -> list[slice]:
+    """Slices of at most that many rows that cover n.
+
+    Examples
+    --------
+    >>> row_blocks(5, 3)
+    [slice(0, 3, None), slice(3, 5, None)]
+    """
+    return [slice(start, min(start + rows, n)) for start in range(0, n, rows)]
+
+
+@dataclass(frozen=True)
+class Standardization:
+    """Centre and scale of every feature.
+
+    Parameters
+    ----------
+    mean, scale : ndarray (d,)
+        Mean and standard deviation of the training data; scale 0 marks a constant column.
+    """
+
+    mean: np.ndarray
+    scale: np.ndarray
+
+    @property
+    def kept(self) -> np.ndarray:
+        """Indices of the columns that vary."""
+        return np.flatnonzero(self.scale)
+
+    def blocks(self, X: Any, rows: int) -> Iterator[tuple[slice, Any]]:
+        """Standardized rows of the columns that vary, block by block, in the library of X."""
+        xp, kept = array_namespace(X), self.kept
+        shift, factor = like(X, self.mean[kept]), like(X, 1 / self.scale[kept])
+        columns = None if len(kept) == len(self.scale) else like(X, kept, dtype=xp.int64)
+        for part in row_blocks(X.shape[0], rows):
+            block = X[part, :] if columns is None else xp.take(X[part, :], columns, axis=1)
+            yield part, (block - shift) * factor
+
+
+def standardization(X: Any, *, owner: str, rows: int | None = None) -> Standardization:
+    """Means and standard deviations of the columns of X; one warning if some are constant.
+
+    Parameters
+    ----------
+    X : array (n, d)
+        Training inputs.
+    owner : str
+        Name of the learner, for the warning.
+    rows : int, optional
+        Rows of a block; chosen by size if None.
+    """
+    n, d = X.shape
+    blocks = row_blocks(n, rows or chunk_rows(d))
+    # The first row is taken off before summing: a constant column then has exactly no spread.
+    mean = to_numpy(X[:1, :])[0] + sum(_sums(X[part, :] - X[:1, :]) for part in blocks) / n
+    center = like(X, mean)
+    scale = np.sqrt(sum(_sums((X[part, :] - center) ** 2) for part in blocks) / n)
+    unit = float(array_namespace(X).finfo(X.dtype).eps)
+    scale[scale <= _ROUNDING * unit * np.abs(mean)] = 0.0
+    constant = np.flatnonzero(scale == 0)
+    if len(constant):
+        shown = ", ".join(map(str, constant[:5])) + (", ..." if len(constant) > 5 else "")
+        warnings.warn(
+            f"{owner} leaves out {len(constant)} constant column(s) of X ({shown}): they carry no "
+            "information about y",
+            UserWarning,
+            stacklevel=4,
+        )
+    return Standardization(mean, scale)
+
+
+def _sums(block: Any) -> np.ndarray:
+    """Sums over rows, accumulated in float64."""
+    xp = array_namespace(block)
+    return to_numpy(xp.sum(block, axis=0, dtype=xp.float64))

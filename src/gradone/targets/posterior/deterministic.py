@@ -1,0 +1,336 @@
+r"""Posterior channel of outputs without noise that have a density, or a density and atoms.
+
+Between its kinks and jumps the target follows smooth formulas; for each of them the label puts z
+on a level set,
+
+.. math:: Z(y) = \sum_{formulas} \int_{f = y,\ region} \frac{N(z; \omega, V)}{|\nabla f|}\, dS  [PC-2]
+
+A formula of one linear form has points as level sets, one of k forms surfaces of dimension k - 1.
+Directions that a formula does not use enter through its region only.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+
+import numpy as np
+
+from ...base.errors import BadData
+from ...base.seeds import stream
+from ..language.bounds import interval
+from ..language.breaks import zero_planes
+from ..language.evaluate import evaluate
+from ..language.tree import Node
+from ..target import Target
+from .base import Outcomes, Posterior, PosteriorChannel
+from .formulas import Formula, formulas
+from .label_rule import PROBE_RADIUS, LabelRule, label_rule, probe_points
+from .level_set import LevelSet, Nodes
+from .region import Region, Weighted
+from .roots import AxisRoots
+from .smooth import Smooth, used_rows
+
+_SAME = 1e-7  # relative distance from an atom below which a label is taken for it
+_MAX_CRITICAL = 8
+_ROUNDING = 1e-5
+_CLOUD = 4096
+_BLOCK = {1: 8192, 2: 1024, 3: 64, 4: 8}  # samples at once, by the forms of a formula
+
+
+class _Sheet:
+    """One formula with its level sets and its region."""
+
+    def __init__(self, formula: Formula, text: str, resolution: int) -> None:
+        self.formula, self.resolution = formula, resolution
+        self.relabeled = formula.relabeled
+        inner = self.relabeled.inner
+        self.rows = (
+            np.zeros((0, formula.r))
+            if formula.constant is not None
+            else used_rows(inner, formula.r)
+        )
+        self.k = len(self.rows)
+        self.f = Smooth(inner, self.rows)
+        self.region = Region(formula.conditions, self.rows, text, resolution)
+
+    def weigh(self, y: np.ndarray, omega: np.ndarray, V: np.ndarray) -> list[Weighted]:
+        """Weighted nodes at labels (n,) and prior means (r, n)."""
+        return [self.region.weigh(nodes, omega, V) for nodes in self._nodes(y, omega, V)]
+
+    def add_polynomial(
+        self, y: np.ndarray, omega: np.ndarray, V: np.ndarray, moments: _Moments, block: np.ndarray
+    ) -> bool:
+        """Add the level sets of a polynomial of all variables; False if it is none."""
+        if self.k < 2 or self.k < self.formula.r or self.formula.conditions:
+            return False
+        label, log_slope = self.relabeled(y)
+        possible = np.flatnonzero(np.isfinite(label) & np.isfinite(log_slope))
+        C = self.rows @ V @ self.rows.T
+        found = self.level_set.polynomial_moments(
+            label[possible], self.rows @ omega[:, possible], C
+        )
+        if found is None:
+            return False
+        log_scale, mass, first, second = found
+        moments.merge(block[possible], log_scale + log_slope[possible], mass, first, second)
+        return True
+
+    def _nodes(self, y: np.ndarray, omega: np.ndarray, V: np.ndarray) -> list[Nodes]:
+        if self.k == 0:
+            return [Nodes(np.arange(len(y)), np.zeros((0, len(y))), np.zeros(len(y)), ())]
+        label, log_slope = self.relabeled(y)
+        possible = np.flatnonzero(np.isfinite(label) & np.isfinite(log_slope))
+        if not len(possible):
+            return []
+        mean, C = self.rows @ omega[:, possible], self.rows @ V @ self.rows.T
+        if self.k == 1:
+            found = [self._points(label[possible], mean, float(C[0, 0]))]
+        else:
+            found = self.level_set.nodes(label[possible], mean, C)
+        return [
+            nodes._replace(
+                sample=possible[nodes.sample],
+                log_weight=nodes.log_weight + log_slope[possible[nodes.sample]],
+            )
+            for nodes in found
+        ]
+
+    def _points(self, label: np.ndarray, mean: np.ndarray, variance: float) -> Nodes:
+        sample, x = self.axis_roots.solve(label)
+        offset = x - mean[0, sample]
+        with np.errstate(divide="ignore"):
+            log_weight = (
+                -(offset**2) / (2 * variance)
+                - 0.5 * math.log(2 * math.pi * variance)
+                - np.log(np.abs(self.f.gradient(x[None])[0]))
+            )
+        # At an extremum the slope vanishes: a weight that is large, not infinite.
+        return Nodes(sample, offset[None], np.minimum(log_weight, 300.0), ())
+
+    def range(
+        self, z: np.ndarray, omega: np.ndarray, V: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Smallest and largest inner label (m,) near prior means (r, m); NaN if none.
+
+        Seen at probe points z (r, points, m), and at the critical points among them.
+        """
+        values = np.asarray(self.f.value(np.tensordot(self.rows, z, axes=1)))
+        inside = np.isfinite(values)
+        for condition in self.formula.conditions:
+            inside &= condition.sign * evaluate(condition.tree, np.moveaxis(z, 0, -1)) >= 0
+        low, high = np.nanmin(values, axis=0), np.nanmax(values, axis=0)
+        gaps = self.critical_points[:, :, None] - (self.rows @ omega)[:, None, :]
+        whitened = np.tensordot(
+            np.linalg.inv(np.linalg.cholesky(self.rows @ V @ self.rows.T)), gaps, axes=1
+        )
+        near = (whitened**2).sum(axis=0) < PROBE_RADIUS**2
+        extreme = self.f.value(self.critical_points)[:, None]
+        low = np.minimum(low, np.where(near, extreme, np.inf).min(axis=0, initial=np.inf))
+        high = np.maximum(high, np.where(near, extreme, -np.inf).max(axis=0, initial=-np.inf))
+        # Probe points stop short of the edge of a region.
+        margin = 0.1 * (high - low)
+        first = np.where(inside, values, np.inf).min(axis=0) - margin
+        last = np.where(inside, values, -np.inf).max(axis=0) + margin
+        entered = inside.any(axis=0)
+        return (
+            np.where(entered, np.maximum(first, low), np.nan),
+            np.where(entered, np.minimum(last, high), np.nan),
+        )
+
+    @cached_property
+    def critical_points(self) -> np.ndarray:
+        """Points (k, c) at which level sets appear, vanish or change their shape."""
+        return self.axis_roots.critical_points if self.k == 1 else self.level_set.critical_points
+
+    @cached_property
+    def critical_values(self) -> np.ndarray:
+        """Inner labels at which the density may be singular."""
+        values = distinct(self.f.value(self.critical_points))
+        if len(values) > _MAX_CRITICAL:
+            values = values[:0]
+        if self.formula.r == 1:
+            edges = [z for c in self.formula.conditions for z in _points_of_change(c.tree)]
+            values = np.concatenate([values, self.f.value(np.array([edges]))])
+        return values
+
+    @cached_property
+    def axis_roots(self) -> AxisRoots:
+        return AxisRoots(self.f)
+
+    @cached_property
+    def level_set(self) -> LevelSet:
+        return LevelSet(self.f, self.resolution)
+
+
+class DeterministicPosterior(PosteriorChannel):
+    """Posterior channel of a noiseless output with a density, or with a density and atoms.
+
+    Examples
+    --------
+    Phase retrieval, where :math:`g = (|z| \\tanh(|z| \\omega/V) - \\omega)/V`:
+
+    >>> channel = DeterministicPosterior(Target("z**2"))
+    >>> found = channel.posterior(np.array([4.0]), np.array([[0.3]]), np.array([[0.5]]))
+    >>> found.g.round(6), (2 * np.tanh(2 * 0.3 / 0.5) - 0.3) / 0.5
+    """
+
+    def __init__(self, target: Target, resolution: int = 0) -> None:
+        super().__init__(target, resolution)
+        parts = formulas(target.expression)
+        self._values = distinct(np.array([p.constant for p in parts if p.constant is not None]))
+        self._sheets = [_Sheet(p, target.text, resolution) for p in parts]
+
+    def posterior(self, y: np.ndarray, omega: np.ndarray, V: np.ndarray) -> Posterior:
+        """Posterior at labels `y` (n,), prior means `omega` (n, r), covariance `V` (r, r)."""
+        y, omega = np.asarray(y, dtype=np.float64), np.asarray(omega, dtype=np.float64)
+        V = np.asarray(V, dtype=np.float64)
+        moments = _Moments(len(y), self.r)
+        which = self._atom(y)
+        for sheet in self._sheets:
+            value = sheet.formula.constant
+            here = (
+                np.isnan(which)
+                if value is None
+                else np.abs(which - value) <= _SAME * (1 + abs(value))
+            )
+            index = np.flatnonzero(here)
+            if sheet.add_polynomial(y[index], omega[index].T, V, moments, index):
+                continue
+            size = _BLOCK[sheet.k] if sheet.k else _BLOCK[max(self.r - 1, 1)]
+            for start in range(0, len(index), size):
+                block = index[start : start + size]
+                for weighted in sheet.weigh(y[block], omega[block].T, V):
+                    moments.add(weighted, block)
+        return moments.posterior(V)
+
+    def _atom(self, y: np.ndarray) -> np.ndarray:
+        """Value of the atom that a label is, NaN if it is none."""
+        which = np.full(len(y), np.nan)
+        for value in self._values:
+            which[np.abs(y - value) <= _SAME * (1 + abs(value))] = value
+        return which
+
+    def outcomes(self, omega: np.ndarray, V: np.ndarray) -> Outcomes:
+        """Every label that may come out at the prior means `omega` (m, r), covariance `V`."""
+        m = len(omega)
+        rule = self._rule(omega, V)
+        y = np.concatenate([rule.y, np.tile(self._values, (m, 1))], axis=1)
+        weight = np.concatenate([rule.dy, np.ones((m, len(self._values)))], axis=1)
+        k = y.shape[1]
+        used = np.flatnonzero(weight.ravel() > 0)
+        found = self.posterior(y.ravel()[used], np.repeat(omega, k, axis=0)[used], V)
+        log_z, g = np.full(m * k, -np.inf), np.zeros((m * k, self.r))
+        log_z[used], g[used] = found.log_z, found.g
+        return Outcomes(y, weight, log_z.reshape(m, k), g.reshape(m, k, self.r))
+
+    def _rule(self, omega: np.ndarray, V: np.ndarray) -> LabelRule:
+        sheets = [sheet for sheet in self._sheets if sheet.k]
+        probe = np.linalg.cholesky(V) @ probe_points(self.r)
+        z = probe[:, :, None] + omega.T[:, None, :]
+        ends = np.array([sheet.range(z, omega.T, V) for sheet in sheets])
+        critical = np.concatenate([sheet.critical_values for sheet in sheets])
+        if len(sheets) == 1:  # in the inner label, where nothing is squeezed
+            rule = label_rule(ends[:, 0], ends[:, 1], critical, self.resolution)
+            y = sheets[0].relabeled.label(rule.y)
+            _, log_slope = sheets[0].relabeled(y)
+            with np.errstate(over="ignore", invalid="ignore"):
+                dy = np.where(rule.dy > 0, rule.dy * np.exp(-log_slope), 0.0)
+            return LabelRule(y, np.where(np.isfinite(dy), dy, 0.0))
+        ends = np.array([s.relabeled.label(e) for s, e in zip(sheets, ends, strict=True)])
+        critical = np.concatenate(
+            [*(s.relabeled.label(s.critical_values) for s in sheets), self._values]
+        )
+        return label_rule(ends.min(axis=1), ends.max(axis=1), distinct(critical), self.resolution)
+
+    def check_labels(self, y: np.ndarray) -> None:
+        """Raise :class:`~gradone.BadData` if some label cannot come out of this channel."""
+        y = np.asarray(y, dtype=np.float64)
+        low, high = self.label_range
+        # Labels may have been computed in single precision.
+        slack = [_ROUNDING * (1 + abs(end)) for end in (low, high)]
+        bad = np.flatnonzero(~((y >= low - slack[0]) & (y <= high + slack[1]) & np.isfinite(y)))
+        if len(bad):
+            row = int(bad[0])
+            raise BadData(
+                f"the label {y[row]:g} in row {row} cannot come out of '{self.target.text}' without "
+                f"noise, whose values lie between {low:g} and {high:g} ({len(bad)} such labels). "
+                "Check that the labels belong to this target and their scale, or give the target "
+                "a noise > 0."
+            )
+
+    @cached_property
+    def label_range(self) -> tuple[float, float]:
+        """Smallest and largest value that is possible, as far as they are known."""
+        expression = self.target.expression
+        low, high = interval(expression.tree)
+        points = stream(0, "points", r=self.r, what="range").standard_normal((_CLOUD, self.r))
+        values = np.concatenate([expression(scale * points) for scale in (0.3, 1.0, 4.0, 12.0)])
+        critical = np.concatenate(
+            [self._values, *(s.relabeled.label(s.critical_values) for s in self._sheets if s.k)]
+        )
+        if len(critical) and np.nanmin(values) >= critical.min() - _ROUNDING:
+            low = max(low, float(critical.min()))
+        if len(critical) and np.nanmax(values) <= critical.max() + _ROUNDING:
+            high = min(high, float(critical.max()))
+        return low, high
+
+
+class _Moments:
+    """Mass, mean and second moments of z - omega for every sample, on a logarithmic scale."""
+
+    def __init__(self, n: int, r: int) -> None:
+        self.top = np.full(n, -np.inf)
+        self.mass = np.zeros(n)
+        self.first = np.zeros((n, r))
+        self.second = np.zeros((n, r, r))
+
+    def add(self, nodes: Weighted, block: np.ndarray) -> None:
+        from ._kernels import accumulate
+
+        accumulate(
+            block[nodes.sample], nodes.log_weight, np.ascontiguousarray(nodes.offset),
+            nodes.variance, nodes.spread, self.top, self.mass, self.first, self.second,
+        )
+
+    def merge(
+        self, index: np.ndarray, top: np.ndarray, mass: np.ndarray, first: np.ndarray, second: np.ndarray
+    ) -> None:
+        """Add moments that are given in units of exp(top)."""
+        top = np.where(mass > 0, top, -np.inf)
+        high = np.maximum(self.top[index], top)
+        with np.errstate(invalid="ignore"):
+            old, new = (np.nan_to_num(np.exp(t - high)) for t in (self.top[index], top))
+        self.top[index] = high
+        self.mass[index] = old * self.mass[index] + new * mass
+        self.first[index] = old[:, None] * self.first[index] + new[:, None] * first
+        self.second[index] = (
+            old[:, None, None] * self.second[index] + new[:, None, None] * second
+        )
+
+    def posterior(self, V: np.ndarray) -> Posterior:
+        possible = self.mass > 0
+        mass = np.where(possible, self.mass, 1.0)
+        mean = self.first / mass[:, None]
+        lower = self.second / mass[:, None, None]
+        second = lower + np.tril(lower, -1).transpose(0, 2, 1)
+        covariance = second - mean[:, :, None] * mean[:, None, :]
+        inverse = np.linalg.inv(V)
+        dg = inverse @ covariance @ inverse - inverse
+        return Posterior(
+            np.where(possible, self.top + np.log(mass), -np.inf),
+            np.where(possible[:, None], mean @ inverse, 0.0),
+            np.where(possible[:, None, None], dg, 0.0),
+        )
+
+
+def distinct(values: np.ndarray) -> np.ndarray:
+    """Different values in increasing order; what differs by rounding counts once."""
+    ordered = np.unique(values[np.isfinite(values)])
+    new = np.diff(ordered, prepend=-np.inf) > 1e-9 * (1 + np.abs(ordered))
+    return ordered[new]
+
+
+def _points_of_change(tree: Node) -> list[float]:
+    """Zeros of a condition in one variable."""
+    return [plane.offset for plane in zero_planes(tree, 1)]

@@ -1,0 +1,192 @@
+r"""Densities of a noisy label on a grid, from the nodes of an integral over z.
+
+For every prior mean and every feature :math:`\phi`,
+
+.. math:: f_\phi(y) = \sum_j w_j \phi_j N(y; m_j, D_j).                              [OD-1]
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from ...base.errors import NotConverged
+from ...calculus.smoothing import smoothing_filter
+
+_DEPOSITS = 8  # cells in one standard deviation where nodes are deposited
+_CELLS = 2  # cells in one standard deviation where densities are read
+_MARGIN = 8.0
+_MOST_CELLS = 2**16
+_NEGLIGIBLE = 1e-15
+_SEEN = 1e-12  # densities below this share of the largest are rounding
+
+
+class OutputDensity(NamedTuple):
+    """Densities on one grid for each prior mean, all of the same length."""
+
+    y: np.ndarray
+    """(m, K) labels."""
+    step: float
+    """Distance of two labels."""
+    mass: np.ndarray
+    """(m, K) density of the label; 0 where it is not resolved."""
+    features: np.ndarray
+    """(m, K, c) densities of the features, in the same order as the averages q."""
+
+
+def output_density(
+    owner: np.ndarray,
+    count: int,
+    weight: np.ndarray,
+    x: np.ndarray,
+    mean: np.ndarray,
+    variance: Any,
+    beta: list[Any],
+) -> OutputDensity:
+    r"""Densities of the label and of the features x and :math:`\beta (y - m)/D`.
+
+    Parameters
+    ----------
+    owner : array (N,)
+        Number of the prior mean that each node belongs to, in increasing order.
+    count : int
+        Number of prior means.
+    weight, x : arrays (N,), (N, k)
+        Weights and standardized nodes.
+    mean, variance : arrays (N,)
+        Law of the label at each node; a variance () is the same at all nodes.
+    beta : list of arrays (N,) or ()
+        Coefficients of the linear part.
+
+    Notes
+    -----
+    With one variance the nodes are deposited as cubic splines and smoothed by FFT, at a cost that
+    does not depend on the noise; else every node is spread over the grid by itself.
+    """
+    variance = np.asarray(variance)
+    if not x.shape[1]:  # a single node
+        variance = np.broadcast_to(variance, mean.shape)
+    deviation = np.sqrt(variance)
+    reach = _reach(weight, deviation) if variance.ndim else _MARGIN * deviation
+    begin = np.searchsorted(owner, np.arange(count))
+    low = np.minimum.reduceat(mean - reach, begin)
+    high = np.maximum.reduceat(mean + reach, begin)
+    step = float(deviation.min()) / _CELLS
+    cells = float((high - low).max()) / step + 8
+    if cells > _MOST_CELLS:
+        raise NotConverged(
+            f"the labels spread over {cells / _CELLS:.0e} standard deviations of what is noise to "
+            f"them, at most {_MOST_CELLS / _CELLS:.0e} can be resolved: the noise is too small. "
+            "Use a larger noise, or noise = 0."
+        )
+    length = int(cells) + 1
+    if variance.ndim == 0:
+        densities = _smoothed(owner, weight, x, mean, float(variance), low, length, step)
+        if beta:
+            densities[:, -1] *= -beta[0]  # (y - m)/D times a Gaussian is minus its derivative
+        else:
+            densities = densities[:, :-1]
+    else:
+        columns = np.stack([np.broadcast_to(b, mean.shape) for b in beta])
+        densities = np.zeros((count, 1 + x.shape[1] + len(beta), length))
+        _spread(owner, weight, x, mean, variance, columns, reach, low, step, densities)
+    mass = densities[:, 0]
+    mass = np.where(mass > _SEEN * mass.max(axis=1, keepdims=True), mass, 0.0)
+    y = low[:, None] + step * np.arange(length)
+    return OutputDensity(y, step, mass, np.moveaxis(densities[:, 1:], 1, 2))
+
+
+def _reach(weight: np.ndarray, deviation: np.ndarray) -> np.ndarray:
+    """Distance from the mean at which the contribution of a node is negligible."""
+    decades = np.log(np.maximum(weight / _NEGLIGIBLE, 1.0))
+    return deviation * np.sqrt(2 * decades + 1.0)
+
+
+def _smoothed(
+    owner: np.ndarray,
+    weight: np.ndarray,
+    x: np.ndarray,
+    mean: np.ndarray,
+    variance: float,
+    low: np.ndarray,
+    length: int,
+    step: float,
+) -> np.ndarray:
+    """Densities of 1, of x, and the derivative of the first, shape (m, k + 2, length)."""
+    from scipy.fft import irfft, next_fast_len, rfft
+
+    ratio = _DEPOSITS // _CELLS
+    short = next_fast_len(length, real=True)
+    size, fine = short * ratio, step / ratio
+    grid = np.zeros((len(low), 1 + x.shape[1], size))
+    _deposit(owner, weight, x, (mean - low[owner]) / fine, grid)
+    frequency, kernel = smoothing_filter(size, fine, variance)
+    kept = short // 2 + 1
+    spectrum = rfft(grid, axis=-1)[..., :kept] * (kernel[:kept] / (fine * ratio))
+    slope = spectrum[:, :1] * (1j * frequency[:kept])
+    if short % 2 == 0:
+        slope[..., -1] = 0.0  # the highest frequency has no phase
+    return irfft(np.concatenate([spectrum, slope], axis=1), short, axis=-1)[..., :length]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _deposit(
+    owner: np.ndarray, weight: np.ndarray, x: np.ndarray, position: np.ndarray, grid: np.ndarray
+) -> None:
+    """Add each node to four cells, as a cubic spline around its position."""
+    for j in range(len(owner)):
+        cell = int(position[j])
+        t = position[j] - cell
+        w = weight[j] / 6
+        spline = (
+            w * (1 - t) ** 3,
+            w * (3 * t**3 - 6 * t**2 + 4),
+            w * (-3 * t**3 + 3 * t**2 + 3 * t + 1),
+            w * t**3,
+        )
+        rows = grid[owner[j]]
+        for i in range(4):
+            rows[0, cell - 1 + i] += spline[i]
+            for a in range(x.shape[1]):
+                rows[1 + a, cell - 1 + i] += x[j, a] * spline[i]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _spread(
+    owner: np.ndarray,
+    weight: np.ndarray,
+    x: np.ndarray,
+    mean: np.ndarray,
+    variance: np.ndarray,
+    beta: np.ndarray,
+    reach: np.ndarray,
+    low: np.ndarray,
+    step: float,
+    densities: np.ndarray,
+) -> None:
+    """Add the Gaussian of each node to the grid [OD-1]."""
+    k, s = x.shape[1], beta.shape[0]
+    length = densities.shape[2]
+    for j in range(len(owner)):
+        rows = densities[owner[j]]
+        start = low[owner[j]]
+        first = max(0, int((mean[j] - reach[j] - start) / step) + 1)
+        last = min(length - 1, int((mean[j] + reach[j] - start) / step))
+        scale = weight[j] / math.sqrt(2 * math.pi * variance[j])
+        # Neighboring values of a Gaussian have ratios that are themselves in geometric progression.
+        distance = start + first * step - mean[j]
+        value = scale * math.exp(-0.5 * distance * distance / variance[j])
+        ratio = math.exp(-(distance + 0.5 * step) * step / variance[j])
+        bend = math.exp(-step * step / variance[j])
+        for cell in range(first, last + 1):
+            rows[0, cell] += value
+            for a in range(k):
+                rows[1 + a, cell] += x[j, a] * value
+            push = value * (start + cell * step - mean[j]) / variance[j]
+            for b in range(s):
+                rows[1 + k + b, cell] += beta[b, j] * push
+            value *= ratio
+            ratio *= bend

@@ -1,0 +1,133 @@
+"""Monotone iteration of a map of overlap matrices, with checked leaps.
+
+The maps of Bayes-optimal state evolution preserve the order of symmetric matrices: more overlap
+gives more overlap. Iterating from a matrix M with T(M) >= M climbs to the smallest fixed point
+above it, from T(M) <= M it descends to the largest below. Acceleration may not jump over a fixed
+point, so a leap lands only where the map still points in the same direction, or where the
+residual has collapsed and nothing turned on the way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+_MEMORY = 4
+_FAR = 0.05  # leaps longer than this are looked at in the middle
+_PASSED = 0.02  # of a residual that counts as having turned
+
+
+class Climb(NamedTuple):
+    """Where the iteration ended."""
+
+    M: np.ndarray
+    residual: float
+    n_iter: int
+    converged: bool
+
+
+def climb(
+    step: Callable[[np.ndarray], np.ndarray],
+    start: np.ndarray,
+    *,
+    tolerance: float = 1e-7,
+    max_iter: int = 400,
+) -> Climb:
+    """Fixed point that the iteration ``M <- step(M)`` reaches from `start`.
+
+    Parameters
+    ----------
+    step : callable
+        Order-preserving map of overlap matrices.
+    start : array (r, r)
+        First overlap matrix.
+    tolerance : float
+        Largest entry of ``step(M) - M`` that counts as converged.
+    max_iter : int
+        Evaluations of the map after which to give up.
+
+    Examples
+    --------
+    >>> half = climb(lambda M: (M + np.eye(1)) / 3, np.zeros((1, 1)))
+    >>> round(float(half.M[0, 0]), 6), half.converged
+    (0.5, True)
+    """
+    M = np.array(start, dtype=np.float64)
+    R = step(M) - M
+    count, leap = 1, 1.0
+    past: list[tuple[np.ndarray, np.ndarray]] = []
+    while _size(R) > tolerance and count < max_iter:
+        past = [*past[-_MEMORY:], (M, R)]
+        guess = _mixed(past)
+        if guess is not None:
+            at_guess, used = _try(step, M, R, guess)
+            count += used
+            if at_guess is not None:
+                M, R, leap = guess, at_guess, 1.0
+                continue
+        long = _within(M + leap * R)
+        while leap > 1 and not _is_short(M, long):
+            leap /= 2
+            long = _within(M + leap * R)
+        at_long = step(long) - long
+        count += 1
+        if leap == 1 or _points_along(R, at_long):
+            M, R, leap = long, at_long, 2 * leap
+        else:
+            leap = max(leap / 4, 1.0)
+    return Climb(M, _size(R), count, _size(R) <= tolerance)
+
+
+def _try(
+    step: Callable[[np.ndarray], np.ndarray], M: np.ndarray, R: np.ndarray, guess: np.ndarray
+) -> tuple[np.ndarray | None, int]:
+    """Residual at a guess of the fixed point, or None if the guess is not to be trusted."""
+    used = 0
+    if not _is_short(M, guess) or np.trace(guess - M) * np.trace(R) < 0:
+        return None, used
+    if _size(guess - M) > _FAR:
+        middle = (M + guess) / 2
+        used += 1
+        if not _points_along(R, step(middle) - middle):
+            return None, used
+    at_guess = step(guess) - guess
+    return (at_guess if _size(at_guess) < 0.5 * _size(R) else None), used + 1
+
+
+def _mixed(past: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray | None:
+    """Anderson's guess of the fixed point from the last iterates."""
+    if len(past) < 3:
+        return None
+    M, R = past[-1]
+    dM = np.array([(a[0] - b[0]).ravel() for a, b in zip(past[1:], past[:-1], strict=True)]).T
+    dR = np.array([(a[1] - b[1]).ravel() for a, b in zip(past[1:], past[:-1], strict=True)]).T
+    coefficients = np.linalg.lstsq(dR, R.ravel(), rcond=1e-8)[0]
+    mixed = (M + R).ravel() - (dM + dR) @ coefficients
+    guess = mixed.reshape(M.shape)
+    return _within((guess + guess.T) / 2)
+
+
+def _within(M: np.ndarray) -> np.ndarray:
+    """Overlap matrix brought back into 0 <= M < I."""
+    overlaps, Q = np.linalg.eigh((M + M.T) / 2)
+    return (Q * np.clip(overlaps, 0.0, 1 - 1e-6)) @ Q.T
+
+
+def _points_along(R: np.ndarray, other: np.ndarray) -> bool:
+    """Whether two residuals point up (or down) together in every direction where the first does."""
+    sign = 1.0 if np.trace(R) >= 0 else -1.0
+    return float(np.linalg.eigvalsh(sign * other)[0]) >= -_PASSED * _size(R)
+
+
+def _is_short(M: np.ndarray, far: np.ndarray) -> bool:
+    """Whether a leap changes the overlap, and what is missing to full overlap, at most twofold."""
+    r, before, after = len(M), np.trace(M), np.trace(far)
+    return bool(
+        before / 2 <= after <= 2 * before and (r - before) / 2 <= r - after <= 2 * (r - before)
+    )
+
+
+def _size(R: np.ndarray) -> float:
+    return float(np.abs(R).max())

@@ -1,0 +1,71 @@
+"""Theories: what each one states about itself, and the table in which it is found."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from ..base.registry import Registry
+from ..targets.sampled import Sampled
+from ..targets.target import Target
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+THEORIES = Registry("theory", "gradone.theory")
+
+
+class Theory(ABC):
+    """One asymptotic prediction: a formula or a solver that turns a target into curves.
+
+    A theory is a file of this room with a class under ``@THEORIES.add("name")``. Its docstring
+    holds the formula with its tag; the same tag stands beside the line of code that computes it.
+
+    Notes
+    -----
+    :func:`gradone.predict` checks the axes, asks `obstacle` and calls :meth:`predict` with arrays.
+    A point whose solver stopped too early comes back with its last iterate, ``converged`` False
+    and the reason in ``status``; the caller decides whether that is an error.
+    """
+
+    name: ClassVar[str]
+    """Name in the table; set by ``THEORIES.add``."""
+    answers: ClassVar[tuple[str, ...]]
+    """Variables of the curve, without their errors."""
+    axes: ClassVar[tuple[str, ...]]
+    """Arguments that become dimensions of the curve: positive numbers, one or many."""
+    regime: ClassVar[str]
+    """Limit in which the prediction is exact, and what it assumes, in one line."""
+    cites: ClassVar[tuple[str, ...]]
+    """Keys of the references."""
+    kinds: ClassVar[tuple[type[Sampled], ...]] = (Target,)
+    """Classes of targets that `obstacle` may be asked about."""
+
+    @abstractmethod
+    def obstacle(self, target: Any) -> str | None:
+        """Why the theory does not cover a target, as a clause without a full stop, or None."""
+
+    @abstractmethod
+    def predict(self, target: Any, **axes: Any) -> xr.Dataset:
+        """Curve of a target that has no obstacle, at arrays of checked axes."""
+
+
+def obstacle(theory: Theory, target: Sampled) -> str | None:
+    """Why a theory does not cover a target of any class, or None.
+
+    Examples
+    --------
+    >>> from gradone import Sight
+    >>> class Example(Theory):
+    ...     def obstacle(self, target):
+    ...         return None
+    ...     def predict(self, target, **axes): ...
+    >>> obstacle(Example(), Sight(outer="tanh(h)", inner="He2(z)", exponent=0.5))
+    'it is about targets of the class Target, this one is a Sight'
+    >>> obstacle(Example(), Target("z")) is None
+    True
+    """
+    if not isinstance(target, theory.kinds):
+        known = " or ".join(kind.__name__ for kind in theory.kinds)
+        return f"it is about targets of the class {known}, this one is a {type(target).__name__}"
+    return theory.obstacle(target)

@@ -1,0 +1,149 @@
+r"""State evolution of Bayes-AMP: the low-dimensional dynamics of its overlap matrix.
+
+With the posterior channel at :math:`\omega \sim N(0, M)`, :math:`V = I - M`,
+
+.. math:: J(M) = \mathbb{E}_\omega \sum_y Z\, g_{out} g_{out}^\top, \qquad
+          M \leftarrow \alpha J (I + \alpha J)^{-1}.                                        [SE-1]
+
+A direction that carries no overlap yet grows if the map is unstable there: with
+:math:`G = \mathbb{E}[z_\perp z_\perp^\top - I \mid y, \omega]`,
+
+.. math:: K \leftarrow \alpha F_M(K), \qquad F_M(K) = \mathbb{E}_{\omega, y}[G K G].        [SE-2]
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..base.estimate import Estimate
+from ..targets.posterior import PosteriorChannel
+from ._folding import folded_axes, halve, sign_symmetries, zero_by_symmetry
+from ._prior_means import prior_means
+
+# Overlaps stay below 1 - _GAP: beyond, the posterior is a point in double precision.
+_GAP = 1e-6
+_BLOCK = 4096
+_FINEST, _MANY = 6, 20_000  # halvings of the step, and prior means, for the error of labels
+
+
+class Averages(NamedTuple):
+    """What state evolution needs to know at an overlap matrix M."""
+
+    information: np.ndarray
+    """J(M) of [SE-1], (r, r)."""
+    log_evidence: float
+    """Mean of log Z."""
+    test_mse: float
+    """Mean squared error of the posterior mean of a new label, its noise included."""
+
+
+def averages(channel: PosteriorChannel, M: np.ndarray, resolution: int = 0) -> Averages:
+    """Averages over the prior mean and the label at the overlap matrix `M`."""
+    omega, weights, axes = _rule(channel, M, resolution)
+    V = np.eye(len(M)) - M
+    J, log_evidence, mse = np.zeros_like(M), 0.0, 0.0
+    for start in range(0, len(omega), _BLOCK):
+        out = channel.outcomes(omega[start : start + _BLOCK], V)
+        w = weights[start : start + _BLOCK]
+        mass = out.weight * np.exp(out.log_z)
+        mass /= mass.sum(axis=1, keepdims=True)
+        p = w[:, None] * mass
+        seen = mass > 0
+        flat = out.g[seen]
+        J += (flat * p[seen][:, None]).T @ flat
+        log_evidence += float(p[seen] @ out.log_z[seen])
+        mean = (mass * out.y).sum(axis=1, keepdims=True)
+        mse += float((p * (out.y - mean) ** 2).sum())
+    return Averages(zero_by_symmetry(J, axes), log_evidence, mse)
+
+
+def _rule(
+    channel: PosteriorChannel, M: np.ndarray, resolution: int
+) -> tuple[np.ndarray, np.ndarray, tuple[int, ...]]:
+    """Prior means and weights, folded by the symmetries of the target, and the folded axes."""
+    expression = channel.target.expression
+    # Entries that are zero up to rounding are zero.
+    M = np.where(np.abs(M) < 1e-13, 0.0, M)
+    axes = folded_axes(expression, M)
+    omega, weights = prior_means(M, resolution, axes)
+    if not axes and sign_symmetries(expression)[1]:
+        omega, weights = halve(omega, weights)
+    return omega, weights, axes
+
+
+def zero_one_error(channel: PosteriorChannel, M: np.ndarray) -> Estimate:
+    """Probability that the most probable label of a discrete channel is wrong.
+
+    The largest of several probabilities has kinks in omega, where a rule of step h is off by order
+    :math:`h^2`: the rule is refined as far as it fits, the change of the last step is the error.
+    """
+    V = np.eye(len(M)) - M
+    found: list[float] = []
+    for resolution in range(0, 2 * _FINEST, 2):
+        omega, weights, _ = _rule(channel, M, resolution)
+        hits = 0.0
+        for start in range(0, len(omega), _BLOCK):
+            out = channel.outcomes(omega[start : start + _BLOCK], V)
+            hits += float(weights[start : start + _BLOCK] @ np.exp(out.log_z).max(axis=1))
+        found.append(1 - hits)
+        if len(omega) * 2 ** len(M) > _MANY:
+            break
+    change = abs(found[-1] - found[-2]) if len(found) > 1 else found[-1]
+    return Estimate(found[-1], change, "quadrature")
+
+
+def overlap_step(J: np.ndarray, alpha: float) -> np.ndarray:
+    r"""New overlap matrix :math:`\alpha J (I + \alpha J)^{-1}` of [SE-1], kept within [0, I)."""
+    information, Q = np.linalg.eigh(alpha * J)
+    information = np.maximum(information, 0.0)
+    return (Q * np.minimum(information / (1 + information), 1 - _GAP)) @ Q.T
+
+
+def growth_operator(
+    channel: PosteriorChannel, M: np.ndarray, rows: np.ndarray, resolution: int = 0
+) -> np.ndarray:
+    """Matrix of :math:`F_M` in [SE-2] on symmetric matrices over the span of `rows` (q, r).
+
+    In the orthonormal basis of :func:`symmetric_basis`, so that eigenvalues are growth rates per
+    unit of alpha.
+    """
+    omega, weights = prior_means(M, resolution)
+    V = np.eye(len(M)) - M
+    q = len(rows)
+    operator = np.zeros((q * q, q * q))
+    for start in range(0, len(omega), _BLOCK):
+        part = omega[start : start + _BLOCK]
+        out = channel.outcomes(part, V)
+        mass = out.weight * np.exp(out.log_z)
+        p = (weights[start : start + _BLOCK, None] * mass / mass.sum(axis=1, keepdims=True)).ravel()
+        kept = p > 1e-14
+        at = channel.posterior(
+            out.y.ravel()[kept], np.repeat(part, out.y.shape[1], axis=0)[kept], V
+        )
+        g = at.g @ rows.T
+        G = rows @ at.dg @ rows.T + g[:, :, None] * g[:, None, :]
+        # (G K G)_il = sum_jk G_ij K_jk G_kl, one product over all outcomes.
+        flat = G.reshape(len(G), q * q)
+        pairs = ((flat * p[kept, None]).T @ flat).reshape(q, q, q, q)
+        operator += pairs.transpose(0, 3, 1, 2).reshape(q * q, q * q)
+    basis = symmetric_basis(q).reshape(-1, q * q)
+    return basis @ operator @ basis.T
+
+
+def symmetric_basis(q: int) -> np.ndarray:
+    """Orthonormal basis of the symmetric q x q matrices, (q (q + 1) / 2, q, q).
+
+    Examples
+    --------
+    >>> symmetric_basis(2)[1].round(3).tolist()
+    [[0.0, 0.707], [0.707, 0.0]]
+    """
+    basis = []
+    for i in range(q):
+        for j in range(i, q):
+            E = np.zeros((q, q))
+            E[i, j] = E[j, i] = 1.0 if i == j else np.sqrt(0.5)
+            basis.append(E)
+    return np.array(basis)

@@ -1,0 +1,178 @@
+"""The verb ``predict``: a target and the name of a theory give a curve."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from ..base.axes import axis_values
+from ..base.curves import STATUS, check_curve, curve
+from ..base.errors import BadData, NotConverged, OutOfRegime, did_you_mean
+from ..targets.sampled import Sampled
+from ..targets.target import as_target
+from ._registry import THEORIES, Theory, obstacle
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+def predict(
+    target: Sampled | str,
+    name: str,
+    *,
+    on_failure: Literal["raise", "mark"] = "raise",
+    **axes: Any,
+) -> xr.Dataset:
+    """Asymptotic prediction for a target, as a labelled curve.
+
+    Parameters
+    ----------
+    target : Target, hierarchical target, or str
+        A text is read as a noiseless target.
+    name : str
+        Name of the theory; ``gradone list`` shows them.
+    on_failure : {"raise", "mark"}
+        What to do with points at which a solver did not converge: raise, or return NaN there,
+        with ``converged`` False and the reason in ``status``.
+    **axes
+        Axes of the curve, numbers or sequences of numbers, and parameters of the theory.
+
+    Returns
+    -------
+    xarray.Dataset
+        Each quantity ``q`` with its error ``q_err`` over the axes; ``attrs["source"]`` is
+        ``"theory:<name>"``.
+
+    Raises
+    ------
+    OutOfRegime
+        If the theory does not cover the target; the message names those that do.
+    NotConverged
+        If some point did not converge and `on_failure` is ``"raise"``; the attribute ``last``
+        holds the curve with the last iterates.
+
+    Examples
+    --------
+    >>> predict("z1*z2", "astrology", alpha=1.0)
+    Traceback (most recent call last):
+    gradone.base.errors.BadData: unknown theory 'astrology'. Known: ...
+    """
+    if on_failure not in ("raise", "mark"):
+        raise BadData(f"on_failure must be 'raise' or 'mark', got {on_failure!r}")
+    theory: Theory = THEORIES[name]()
+    target = as_target(target)
+    arguments = checked_axes(theory, axes)
+    if reason := obstacle(theory, target):
+        raise OutOfRegime(
+            f"'{name}' does not cover this target: {reason}. {_alternatives(target, name)}"
+        )
+    try:
+        found = theory.predict(target, **arguments)
+    except NotConverged:
+        if on_failure == "raise":
+            raise
+        found = _point_by_point(theory, target, arguments)
+    check_curve(found)
+    return _settled(found, name, on_failure)
+
+
+def checked_axes(theory: Theory, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments of a theory, known and complete, the axes among them as arrays of floats."""
+    parameters = inspect.signature(theory.predict).parameters
+    allowed = [p for p in parameters if p != "target"]
+    for argument in given:
+        if argument not in allowed:
+            raise BadData(
+                f"'{theory.name}' has no argument '{argument}'. Allowed: {', '.join(allowed)}."
+                f"{did_you_mean(argument, allowed)}"
+            )
+    required = [p for p in allowed if parameters[p].default is inspect.Parameter.empty]
+    if missing := [p for p in required if p not in given]:
+        raise BadData(
+            f"'{theory.name}' needs {', '.join(missing)}; "
+            f'write gd.predict(target, "{theory.name}", {missing[0]}=...)'
+        )
+    return {
+        key: axis_values(key, value) if key in theory.axes else value
+        for key, value in given.items()
+    }
+
+
+def _alternatives(target: Sampled, name: str) -> str:
+    """Sentence on the theories that cover a target."""
+    others = [f"'{o}'" for o in THEORIES if o != name and not obstacle(THEORIES[o](), target)]
+    return f"Theories that do: {', '.join(others)}." if others else "No other theory does."
+
+
+def _point_by_point(theory: Theory, target: Sampled, arguments: dict[str, Any]) -> xr.Dataset:
+    """Curve of a theory that gives up on some points, and with them on all others."""
+    import xarray as xr
+
+    axes = {axis: arguments[axis] for axis in theory.axes if axis in arguments}
+    parts: list[tuple[dict[str, np.ndarray], xr.Dataset | str]] = []
+    for values in itertools.product(*axes.values()):
+        point = {axis: np.array([value]) for axis, value in zip(axes, values, strict=True)}
+        try:
+            parts.append((point, theory.predict(target, **(arguments | point))))
+        except NotConverged as error:
+            parts.append((point, str(error)))
+    dims, shape = tuple(axes), (1,) * len(axes)
+    nothing = curve(
+        {"converged": (dims, np.zeros(shape, dtype=bool)), "status": (dims, np.full(shape, ""))},
+        parts[0][0],
+        source=f"theory:{theory.name}",
+        target=target.text,  # type: ignore[attr-defined]
+    )
+    like = next((part for _, part in parts if not isinstance(part, str)), nothing)
+    curves = [
+        _given_up(like, point, part) if isinstance(part, str) else part for point, part in parts
+    ]
+    found = xr.combine_by_coords(
+        curves,
+        data_vars="minimal",
+        coords="minimal",
+        compat="no_conflicts",
+        join="outer",
+        combine_attrs="override",
+    ).sel(axes)
+    return found.assign(status=found["status"].astype(str))
+
+
+def _given_up(like: xr.Dataset, point: dict[str, np.ndarray], reason: str) -> xr.Dataset:
+    """Point without numbers, in the form of another one."""
+    import xarray as xr
+
+    numbers = {v: xr.full_like(like[v], np.nan) for v in like.data_vars if v not in STATUS}
+    marks = {
+        "converged": xr.zeros_like(like["converged"]),
+        "status": xr.full_like(like["status"], reason, dtype=object),
+    }
+    return like.assign(numbers | marks).assign_coords(point)
+
+
+def _settled(found: xr.Dataset, name: str, on_failure: str) -> xr.Dataset:
+    """Curve without unconverged numbers: they are an error, or NaN."""
+    if "converged" not in found or bool(found["converged"].all()):
+        return found
+    failed = ~found["converged"]
+    if on_failure == "mark":
+        marked = {}
+        for variable in (found[v] for v in found.data_vars if v not in STATUS):
+            lost = failed.any([dim for dim in failed.dims if dim not in variable.dims])
+            marked[variable.name] = variable.where(~lost).transpose(*variable.dims)
+        return found.assign(marked)
+    places = failed.values.nonzero()
+    first = {str(dim): int(i[0]) for dim, i in zip(failed.dims, places, strict=True)}
+    cell = found.isel(first)
+    place = ", ".join(f"{dim} = {cell[dim].item()!r}" for dim in first)
+    status = str(cell["status"].item()) if "status" in found else "the iteration stopped too early"
+    raise NotConverged(
+        f"'{name}' did not converge at {int(failed.sum())} of {failed.size} points, first at "
+        f'{place}: {status}. Pass on_failure="mark" for NaN there; the last iterates are in '
+        "error.last.",
+        last=found,
+    )

@@ -1,0 +1,49 @@
+"""Many conditions at once say the same as each condition alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gradone.analysis.queries.one_unknown import last_unknown_grams
+from gradone.analysis.queries.output import output_grams
+from gradone.targets.language.expression import Expression
+from gradone.targets.language.transform import given
+
+KNOWN = np.array([[0.31], [-1.4], [2.2]])
+TEXTS = [
+    "z1*z2",
+    "tanh(z1*z2**2 + z1) - 3",
+    "relu(z1)*z2",
+    "sign(z2 - sin(2*z1))",
+    "abs(z2 - z1) + z2/3",
+    "He3(0.8*z1 + 0.6*z2) + z1*z2",
+    "sign(z1 + z2**3/2) + z2",
+    "exp(z1)*cos(3*z2) + z1**2",
+    "max(z1, z2)",
+    "z1 + z1**2",
+]
+
+
+def same(a, b):
+    margin = float(np.max(a.bias)) + float(np.max(b.bias)) + 1e-12
+    return abs(float(a.value[0, 0]) - float(b.value[0, 0])) <= margin
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.2])
+@pytest.mark.parametrize("text", TEXTS)
+def test_all_conditions_at_once(text, noise):
+    f = Expression.from_tree(Expression(text).tree, r=2)
+    together = last_unknown_grams(f, noise, KNOWN, [1, 2], lambda u: {})
+    for u, grams in zip(KNOWN, together, strict=True):
+        alone = output_grams(given(f, {1: float(u[0])}), noise, [1, 2])
+        assert same(grams[1], alone[1])
+        assert same(grams[2], alone[2])
+
+
+def test_a_factor_that_vanishes_leaves_nothing():
+    positive, negative = last_unknown_grams(
+        Expression("relu(z1)*z2"), 0.0, np.array([[0.5], [-0.5]]), [1], lambda u: {}
+    )
+    assert float(positive[1].value[0, 0]) == pytest.approx(1.0, abs=1e-9)
+    assert float(negative[1].value[0, 0]) == 0.0

@@ -1,0 +1,127 @@
+"""Time and memory of gd.analyze, in units of a fixed piece of work on the same machine."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+import time
+from functools import cache
+
+import numpy as np
+import pytest
+
+import gradone as gd
+
+# CPU seconds of `fixed_work` on the machine whose limits are demanded: 1 s for two directions and
+# 3 s for three, on one core.
+REFERENCE = 0.1
+
+TWO = (
+    "sin(10*z1) + z1/5",
+    "z1*z2",
+    "sign(z1) + sign(z2)",
+    "sign(z1 + z2**3/2)",
+    "sign(z2 - sin(3*z1))",
+    "sin(10*z1) + z2",
+    "gelu(z1*z2)",
+    "tanh((0.6*z1 + 0.8*z2)**2 - (0.8*z1 - 0.6*z2)**2/2)",
+    "tanh((0.6*z1 + 0.8*z2)**2 + (0.8*z1 - 0.6*z2)*(0.6*z1 + 0.8*z2)/2)",
+    "(0.1*z1 + 0.3)*He4(z2) + He2(z1)/2 + z1",
+    "sin(5*z1*z2)",
+    "relu(z1)*z2 - abs(z2 - 0.3*z1)",
+)
+NOISY = ("gelu(z1*z2)", "sign(z1 + z2**3/2)", "sin(3*z1) + z2**2", "z1**3*z2")
+THREE = (
+    "He2(z1) + sign(z1*z2*z3)",
+    "sign(z1) + sign(z2) + sign(z3)",
+    "He2(z1) + He2(z2) + He2(0.6*z3 + 0.8*z1)",
+    "exp(-z1**2)*z2*z3",
+    "sign(z1) + sign(z2) + sign(z3) + sign(z4)",
+)
+
+
+def cpu_time(action) -> float:
+    start = time.process_time()
+    action()
+    return time.process_time() - start
+
+
+def fixed_work() -> None:
+    """Half interpreted, half in arrays, like an analysis."""
+    x = np.random.default_rng(0).standard_normal(1 << 18)
+    for _ in range(3):
+        np.sort(np.exp(-0.5 * x * x) * np.sin(x))
+    counts: dict[tuple[int, int], float] = {}
+    for i in range(200_000):
+        key = (i % 97, i % 13)
+        counts[key] = counts.get(key, 0.0) + math.sqrt(i)
+
+
+@cache
+def slowness() -> float:
+    """How much slower than the reference this machine is, now; faster ones count as equal."""
+    fixed_work()
+    return max(1.0, min(cpu_time(fixed_work) for _ in range(5)) / REFERENCE)
+
+
+def forget() -> None:
+    """Empty every cache that is keyed by a target."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith(("gradone.analysis", "gradone.targets")):
+            for value in list(vars(module).values()):
+                if hasattr(value, "cache_clear"):
+                    value.cache_clear()
+
+
+def is_fast(text: str, limit: float, noise: float = 0.0) -> bool:
+    """Whether one of three analyses stays below the limit; most need one."""
+
+    def seconds() -> float:
+        forget()
+        return cpu_time(lambda: gd.analyze(gd.Target(text, noise=noise)))
+
+    return any(seconds() < limit * slowness() for _ in range(3))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def warm():
+    gd.analyze("z1*z2 + tanh(z3)")
+
+
+@pytest.mark.parametrize("text", TWO)
+def test_two_directions_take_less_than_a_second(text):
+    assert is_fast(text, 1.0)
+
+
+@pytest.mark.parametrize("text", NOISY)
+def test_two_directions_with_noise_take_less_than_a_second(text):
+    assert is_fast(text, 1.0, noise=0.1)
+
+
+@pytest.mark.stat
+@pytest.mark.parametrize("text", THREE)
+def test_three_directions_take_less_than_three_seconds(text):
+    assert is_fast(text, 3.0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name, t in gd.zoo().items() if hasattr(t, "noise")])
+def test_every_target_of_the_zoo(name):
+    target = gd.zoo()[name]
+    if target.r > 3:
+        pytest.skip("more than three directions")
+    assert is_fast(target.text, 1.0 if target.r <= 2 else 3.0, target.noise)
+
+
+@pytest.mark.stat
+def test_memory_stays_below_a_gigabyte():
+    code = (
+        "import resource, gradone as gd\n"
+        f"for text in {THREE!r} + {TWO[3:7]!r}: gd.analyze(text)\n"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"  # kilobytes on Linux
+    )
+    if not sys.platform.startswith("linux"):
+        pytest.skip("the unit of ru_maxrss differs")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 1_000_000

@@ -1,0 +1,116 @@
+"""Conditional moments given a noiseless output of one variable."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from gradone.calculus.branches import branch_grams, family_grams
+from gradone.calculus.monotone import inverse, monotone_pieces
+
+
+def check(found, expected):
+    value, error = float(found.value[0, 0]), float(np.max(found.bias))
+    assert abs(value - expected) <= error + 1e-12
+    assert error < 1e-6
+
+
+def test_an_increasing_function_reveals_everything():
+    grams = branch_grams(lambda z: z**3 + z, lambda z: 3 * z**2 + 1, [], [1, 2, 5])
+    for gram in grams.values():
+        check(gram, 1.0)
+
+
+def test_relu_has_an_atom_of_probability_one_half():
+    relu = branch_grams(lambda z: np.maximum(z, 0), lambda z: (z > 0) * 1.0, [0.0], [1, 2])
+    check(relu[1], 0.5 + 1 / math.pi)  # E[z | z < 0]^2 = 2/pi
+    check(relu[2], 0.5)
+
+
+def test_two_linear_branches_of_different_slope():
+    """g = 2 z for z > 0, -z for z < 0: roots y/2 and -y with densities phi(y/2)/2 and phi(y)."""
+    grams = branch_grams(
+        lambda z: np.where(z > 0, 2 * z, -z), lambda z: np.where(z > 0, 2.0, -1.0), [0.0], [1, 2]
+    )
+    y, step = np.linspace(0, 24, 400_001, retstep=True)
+    right, left = (np.exp(-(r**2) / 2) / math.sqrt(2 * math.pi) for r in (y / 2, y))
+    density = right / 2 + left
+    for k, he in ((1, lambda z: z), (2, lambda z: (z * z - 1) / math.sqrt(2))):
+        moment = (right / 2 * he(y / 2) + left * he(-y)) / density
+        integrand = moment**2 * density
+        expected = step * (integrand.sum() - (integrand[0] + integrand[-1]) / 2)
+        check(grams[k], expected)
+
+
+@pytest.mark.parametrize("frequency", [3.0, 10.0])
+def test_extrema_of_the_same_height_leave_no_trace(frequency):
+    """Output sin(a z): E[z sqrt(2) sin(a z)] = sqrt(2) a exp(-a^2/2) is nearly all it shows."""
+    grams = branch_grams(
+        lambda z: np.sin(frequency * z), lambda z: frequency * np.cos(frequency * z), [], [1, 2, 4]
+    )
+    leading = 2 * frequency**2 * math.exp(-(frequency**2))
+    assert float(grams[1].value[0, 0]) == pytest.approx(leading, rel=1e-5, abs=1e-12)
+    assert float(grams[2].value[0, 0]) < 1e-12
+    assert float(grams[4].value[0, 0]) < 1e-9
+
+
+def test_an_even_function_whose_second_moment_is_lost_as_well():
+    """z^2 exp(-z^2): orders 1, 2 and 3 vanish, order 4 does not (generative exponent 4)."""
+    grams = branch_grams(
+        lambda z: z**2 * np.exp(-(z**2)),
+        lambda z: 2 * z * (1 - z**2) * np.exp(-(z**2)),
+        [],
+        [1, 2, 3, 4],
+    )
+    for k in (1, 2, 3):
+        assert float(grams[k].value[0, 0]) < 1e-10
+    assert float(grams[4].value[0, 0]) > 0.01
+
+
+def test_a_stretch_of_equal_numbers_is_an_atom_without_being_told():
+    """relu(z - c) = 0 below c, with no break declared there."""
+    c = 0.5
+    gram = branch_grams(lambda z: np.maximum(z - c, 0), lambda z: (z > c) * 1.0, [], [1])[1]
+    density = math.exp(-c * c / 2) / math.sqrt(2 * math.pi)
+    below = 0.5 * math.erfc(-c / math.sqrt(2))
+    expected = density**2 / below + (1 - below) + c * density
+    assert float(gram.value[0, 0]) == pytest.approx(expected, abs=2e-3)
+
+
+def test_members_of_a_family_do_not_see_each_other():
+    scales = np.array([0.3, 1.0, 2.5])
+    shifts = np.array([0.0, -0.7, 1.1])
+
+    def g(i, z):
+        return np.sin(scales[i] * z) + (z - shifts[i]) ** 2 / 4
+
+    def slope(i, z):
+        return scales[i] * np.cos(scales[i] * z) + (z - shifts[i]) / 2
+
+    together = family_grams(g, slope, [[]] * 3, [1, 2])
+    for i, grams in enumerate(together):
+        alone = branch_grams(
+            lambda z, i=i: g(np.full(z.shape, i), z), lambda z, i=i: slope(i, z), [], [1, 2]
+        )
+        for k in (1, 2):
+            assert float(grams[k].value[0, 0]) == pytest.approx(
+                float(alone[k].value[0, 0]), abs=1e-13
+            )
+
+
+def test_inverses_are_exact_next_to_an_extremum():
+    def square(_, z):
+        return z * z
+
+    pieces = monotone_pieces(square, [[]], 3.0)
+    y = np.array([1e-14, 1e-9, 1e-3, 0.5, 8.99])
+    roots = inverse(square, lambda _, z: 2 * z, pieces, np.ones(5, dtype=int), y)
+    np.testing.assert_allclose(roots, np.sqrt(y), rtol=1e-12)
+
+
+def test_pieces_end_at_extrema_and_breaks():
+    pieces = monotone_pieces(lambda _, z: np.abs(z**3 - 3 * z), [[-math.sqrt(3), 0, 3**0.5]], 2.5)
+    expected = [-math.sqrt(3), -1, 0, 1, math.sqrt(3), 2.5]
+    np.testing.assert_allclose(pieces.ends[:, 1], expected, atol=1e-7)
