@@ -169,7 +169,10 @@ ONE_VARIABLE = [
 TWO_VARIABLES = [
     *(threshold(t, 0, norms.product_of_two) for t in ("z1*z2", "tanh(z1*z2)", "z1**2 - z2**2")),
     threshold("(z1 + 0.5*z2)*(0.5*z1 - z2)", 0, norms.product_of_two),
-    *(threshold("z1*z2", 0, lambda v=v: norms.product_of_two(v), noise=v) for v in (0.1, 1.0)),
+    *(
+        threshold("z1*z2", 0, lambda v=v: norms.product_of_two(v), noise=v)
+        for v in (0.001, 0.01, 0.1, 1.0)
+    ),
     threshold("tanh(z1*z2)", 0, lambda: norms.seen_product(np.tanh, 0.05, -1.0, 1.0), noise=0.05),
     threshold("z1**2 + z1*z2", 0, lambda: min(norms.indefinite_form(ONE[1], -ONE[0]))),
     threshold("z1**2 - 3*z2**2", 0, lambda: min(norms.indefinite_form(1.0, 3.0))),
@@ -181,6 +184,11 @@ TWO_VARIABLES = [
     threshold("relu(1 - z1**2 - z2**2)", 0, 1 / (1 - math.exp(-0.5))),
     threshold("z1**2 + 2*z2**2", 0, lambda: norms.quadratic_form(1.0, 2.0)),
     threshold("z1**2 + 2*z2**2", 1, lambda: norms.quadratic_form(1.0, 2.0)),  # alone 1/2
+    threshold(
+        "z1**2 + 3*z2**2 + z1*z2",
+        1,
+        lambda: norms.quadratic_form(*norms.principal_axes([[1.0, 0.5], [0.5, 3.0]])),
+    ),
     threshold(
         "tanh(z1**2 + 2*z2**2 + 0.7*z1*z2)",
         0,
@@ -256,6 +264,7 @@ MORE_VARIABLES = [
     threshold("z1*z2 + z2*z3 + z1*z3", 1, 1.0),  # Q ~ Exp(1) is known: G = (Q - 1) I
     strength("z3 + z1*z2", 1, sums.line_plus_product),
     strength("z3 + z1*z2", 1, lambda: sums.line_plus_product(0.2), noise=0.2),
+    strength("z3 + z1*z2", 1, lambda: sums.line_plus_product(0.001), noise=0.001),
     threshold("z3 + z1*z2", 1, norms.product_of_two),
     threshold("z3 + z1*z2", 1, lambda: norms.product_of_two(0.2), noise=0.2),
     strength("sign(z1*z2) + z3", 1, sums.line_plus_sign),

@@ -22,6 +22,9 @@ EXPONENTS = [
     ("exp(z1)", 0.0, 1, 1, 1),
     ("cos(z1)", 0.0, 2, 2, 2),
     ("sin(5*z1)", 0.0, 1, 1, 1),  # C_1 = 5 exp(-25/2)
+    ("sin(7*z1)", 0.0, 1, 1, 1),  # 7 exp(-49/2) = 2e-10, below C_7 and its errors
+    ("sin(8*z1)", 0.0, 1, 1, 1),
+    ("cos(7*z1)", 0.0, 2, 2, 2),
     ("step(abs(z1) - 1)", 0.0, 2, 2, 2),
     ("z1**2*exp(-z1**2)", 0.0, 4, 4, 4),  # the two preimages balance: E[z^2 - 1|y] = 0
     ("sign(z1 + z2 + z3)", 0.0, 1, 1, 1),
@@ -33,6 +36,7 @@ EXPONENTS = [
     ("sign(z1*z2)", 0.0, 2, 2, 2),
     ("sign(z1*z2*z3)", 0.0, 3, 3, 3),  # the sign is independent of all |z_i|
     ("sign(z1*z2*z3*z4)", 0.0, 4, 4, 4),
+    ("sign(z1*z2*z3*z4*z5)", 0.0, 5, 5, 5),
     ("sign(z1*z2*z3)", 0.3, 3, 3, 3),
     ("tanh(z1*z2)", 0.0, 2, 2, 2),
     ("z1*sign(z2)", 0.0, 2, 2, 2),
@@ -64,6 +68,7 @@ EXPONENTS = [
     ("z1*abs(z2)", 0.0, 1, 2, 1),
     # E[z1 y] is not zero, so the first direction is oblique; given it, sin(3 z1) is not even
     ("sign(z2 - sin(3*z1))", 0.0, 1, 1, 1),
-    # C_1 = 10 exp(-50) and E[E[z|y]^2] = 7e-42: one, but out of reach
+    # C_1 = 10 exp(-50) and E[E[z|y]^2] = 200 exp(-100) = 7e-42: one, but out of reach
     ("sin(10*z1)", 0.0, 1, 1, 1),
+    ("sin(9*z1)", 0.0, 1, 1, 1),
 ]

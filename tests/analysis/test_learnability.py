@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import sys
 from pathlib import Path
@@ -64,48 +63,6 @@ def test_weak_recovery_thresholds(text, noise, alpha, tolerance):
     assert not stage.is_bound
     assert abs(stage.threshold.value - alpha) <= max(tolerance, stage.threshold.error)
     assert stage.threshold.error <= 0.003 * alpha
-
-
-def quadratic_form_threshold(a: float, b: float) -> float:
-    """First threshold of a u^2 + b v^2, a < b, by its own integral in polar coordinates."""
-    angle = (np.arange(4001) + 0.5) * PI / 2 / 4001
-    s = a * np.cos(angle) ** 2 + b * np.sin(angle) ** 2
-    x = np.linspace(-18, np.log(90 * b), 6001)  # y = e^x
-    y = np.exp(x)
-    weight = np.exp(-y[:, None] / (2 * s)) / (2 * s)
-    density = weight.mean(axis=1)
-    g = (weight * (y[:, None] * np.sin(angle) ** 2 / s)).mean(axis=1) / density - 1
-    return 1 / float(np.trapezoid(g**2 * density * y, x))
-
-
-# target, noise, stage, threshold: closed forms, or integrals by code that shares nothing with ours
-MORE_THRESHOLDS = [
-    ("z1**2 + z2**2 + z3**2", 0.0, 0, 1.5),  # y is chi^2: G = (y/r - 1) I
-    ("z1**2 + z2**2 + z3**2 + z4**2", 0.0, 0, 2.0),
-    ("z1*z2 + z3*z4", 0.0, 0, 4 / 3),
-    ("sign(z1)*z2", 0.0, 0, 0.457572),
-    ("sign(z1**2 + z2**2 - 1)", 0.0, 0, 2.59489),
-    ("relu(1 - z1**2 - z2**2)", 0.0, 0, 2.541494),
-    ("sign(z1*z2)", 0.2, 0, 2.566101),  # (pi^2/4) / E[tanh(y/Delta)^2]
-    ("sign(z1*z2)", 1.0, 0, 4.482920),
-    ("sign(z1*z2)", 5.0, 0, 14.591889),
-    ("z3 + z1*z2", 0.0, 1, 0.593751),
-    ("z1*z2 + z2*z3 + z1*z3", 0.0, 1, 1.0),
-    # The second stage alone needs 0.5, so it opens with the first.
-    ("z1**2 + 3*z2**2 + z1*z2", 0.0, 1, quadratic_form_threshold(2 - 1.25**0.5, 2 + 1.25**0.5)),
-    ("sign(z1**2 - 2*z2**2 + 0.3*z1*z2 - 0.5)", 0.0, 1, 2.85182),
-    ("sign(z1**2 - 2*z2**2 + 0.3*z1*z2 - 0.5)", 0.5, 1, 3.83364),
-    ("tanh(z1**2 + 2*z2**2 + 0.7*z1*z2)", 0.0, 0, 0.581381),  # tanh is invertible
-]
-
-
-@pytest.mark.parametrize(("text", "noise", "number", "alpha"), MORE_THRESHOLDS)
-def test_thresholds_that_no_paper_lists(text, noise, number, alpha):
-    """Would catch: slices of biased mass, outputs binned linearly, rules that agree by accident."""
-    stage = learnability(Expression(text), noise).stages[number]
-    assert stage.order in (1, 2)
-    assert abs(stage.threshold.value - alpha) <= stage.threshold.error + 1e-5 * alpha
-    assert stage.threshold.error <= 0.005 * alpha
 
 
 # target, noise, (order, new directions) of each stage
@@ -310,6 +267,21 @@ def test_trap_a_known_direction_that_is_off_by_a_thousandth():
     assert query_strength(blurred[2], 2, 2).value == pytest.approx(4 / PI**2, abs=0.02)
 
 
+@pytest.mark.parametrize(
+    ("text", "alpha"), [("z3 + z1*z2", 0.5937511), ("z1*z2 + z2*z3 + z1*z3", 1.0)]
+)
+def test_the_error_of_a_stage_after_an_estimated_one_covers_the_blur(text, alpha, monkeypatch):
+    """If no direction is recognized, y is blurred; the blur alone would move 0.59375 to 0.5958."""
+    for module in ("directions", "learnability"):
+        path = f"gradone.analysis.queries.{module}.typed_subspace"
+        monkeypatch.setattr(path, lambda *arguments: None)
+    found = learnability.__wrapped__(Expression(text), 0.0)
+    assert "a learned subspace was estimated, not derived" in found.notes
+    threshold = found.stages[1].threshold
+    assert threshold.kind == "extrapolation"
+    assert abs(threshold.value - alpha) <= threshold.error <= 0.01 * alpha
+
+
 def test_trap_the_last_bits_of_a_constant():
     """(z + 1) - z is 1 up to rounding that depends on z; as distinct outputs it would reveal z."""
 
@@ -365,42 +337,3 @@ def test_trap_operator_norm_in_place_of_the_frobenius_norm():
             matrix /= max(size, 1e-300)
         best = max(best, size)
     assert true == pytest.approx(best, rel=1e-6)
-
-
-# ---- honest errors
-
-KINDS = [
-    *(f"He{k}(z1)" for k in range(2, 9)),
-    *("sin(z1)", "cos(2*z1)", "tanh(z1)", "relu(z1)", "gelu(z1)", "abs(z1 - 1)", "z1**3 - z1"),
-    *("z1*z2", "z1*abs(z2)", "max(z1, z2)", "tanh(z1) + tanh(z2)", "z1**2 - z2**2", "z1 + z1*z2"),
-    *("relu(z1)*relu(z2)", "sin(z1 + z2**2)", "z1**2 + 2*z2**2", "sign(z1)*z2**2", "exp(z1/2)*z2"),
-    *("sign(z1*z2) + z3", "z1*z2 + z3", "z1*z2*z3", "relu(z1 + z2*z3)", "z1**2 + sign(z2*z3)"),
-]
-CASES = [(text, noise) for text, noise in itertools.product(KINDS, (0.0, 0.2))]
-
-
-@pytest.mark.slow
-def test_errors_cover_sixteen_times_more_points_for_sixty_targets(monkeypatch):
-    """Would catch: a jackknife or an extrapolation that flatters. Cannot see a bias that more
-    points share: that is what the thresholds by independent integrals above are for.
-    """
-    assert len(CASES) >= 60
-    covered, count, worst = 0, 0, 0.0
-    for text, noise in CASES:
-        f = Expression(text)
-        found = output.output_grams(f, noise, [1, 2])
-        with monkeypatch.context() as patch:
-            patch.setattr("gradone.calculus.slicing._SEED", 999)
-            from gradone.calculus import slicing
-
-            slicing._points.cache_clear()
-            finer = output.output_grams(f, noise, [1, 2], points=1 << 23)
-            slicing._points.cache_clear()
-        for k in (1, 2):
-            a, b = query_strength(found[k], f.r, k), query_strength(finer[k], f.r, k)
-            gap = abs(a.value - b.value)
-            covered += gap <= a.error + b.error + 1e-12
-            worst = max(worst, gap / (a.error + b.error + 1e-12))
-            count += 1
-    assert covered >= 0.95 * count
-    assert worst < 5

@@ -7,8 +7,8 @@ import pytest
 import xarray as xr
 
 import gradone as gd
-from gradone.experiments import progress as progress_module
-from gradone.experiments.progress import Silent, TerminalBar, watcher
+from gradone.base import progress as progress_module
+from gradone.base.progress import Silent, TerminalBar, watcher
 from gradone.learners import LEARNERS
 
 SEEN = []  # what the learners of this file were given

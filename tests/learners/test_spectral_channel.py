@@ -96,7 +96,7 @@ CASES = {
 def test_overlaps_are_those_of_the_closed_form(text):
     """Mean share of W* in what is found, 12 samples at d = 400.
 
-    The allowance 2/d for the mean of a share of order 1 covers its bias at finite d; the threshold
+    The allowance 2/d covers the bias of means of order 1 at finite d (none is seen); the threshold
     is Student's at 1e-6. Would catch: T = G (share 0.50 instead of 0.66 for sign(z1*z2) at 6),
     a floor of T at -1 (eigenvalue 1.3), x of variance 1 in place of 1/d in the eigenvalue.
     """
@@ -114,7 +114,7 @@ def test_overlaps_are_those_of_the_closed_form(text):
             values.append(found.eigenvalues_.mean())
         quantile = student.isf(5e-7, replicates - 1) / math.sqrt(replicates)
         assert abs(np.mean(shares) - expected) < quantile * np.std(shares, ddof=1) + 2 / d
-        assert abs(np.mean(values) - eigenvalue) < quantile * np.std(values, ddof=1) + 20 / d
+        assert abs(np.mean(values) - eigenvalue) < quantile * np.std(values, ddof=1) + 2 / d
 
 
 @pytest.mark.slow
@@ -136,7 +136,8 @@ def test_reference_overlaps(text, d, alpha, expected):
     for seed in range(12):
         X, y, W = rotated(function, n=round(alpha * d), d=d, r=r, seed=seed)
         learner = SpectralDirections(gd.Target(text), r, random_state=0).fit(X, y)
-        found.append(cosines(learner.directions_, W)[0])
+        # Of one direction: the largest of two cosines would be biased upwards.
+        found.append(math.sqrt(np.mean(cosines(learner.directions_, W) ** 2)))
     assert min(found) - 0.01 < expected < max(found) + 0.01
 
 

@@ -10,6 +10,7 @@ from sklearn.linear_model import RidgeCV
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from statsmodels.regression.dimred import SlicedAverageVarianceEstimation
 
 import gradone as gd
 from gradone.learners import SpectralDirections
@@ -84,6 +85,10 @@ def test_diagnosis_counts_orders():
         "3 directions, of which 2 visible only to second order."
     )
     assert finder().fit(X, X[:, 0]).diagnosis_ == "1 direction, visible to first order (trivial)."
+    assert finder(n_components=3).fit(X, X[:, 0]).diagnosis_ == (
+        "1 direction, visible to first order (trivial). "
+        "2 more of second order as asked for, within chance."
+    )
 
 
 @pytest.mark.stat
@@ -250,6 +255,15 @@ def test_more_features_than_samples():
     assert found.first_order_rank_ == 1
     assert cosines(found.directions_, W)[0] > 0.5
     assert "not more samples than features (n = 150, d = 300)" in found.diagnosis_
+
+
+def test_a_classical_method_finds_the_same_space():
+    """Sliced average variances of statsmodels, told that there are three directions."""
+    X, y, _ = rotated(lambda a, b, c: a**2 + b * c, n=2000, d=10, r=3, seed=0)
+    found = finder().fit(X, y)
+    peer = SlicedAverageVarianceEstimation(y, X).fit().params[:, :3].T
+    assert found.n_directions_ == 3
+    assert cosines(found.directions_, peer).min() > 0.98
 
 
 # ---- bad input

@@ -89,7 +89,13 @@ def apply_elementwise(function: Any, x: Any) -> Any:
 
 
 def check_fit(
-    learner: Any, X: Any, y: Any, *, labels: Labels = "follow", min_samples: int = 2
+    learner: Any,
+    X: Any,
+    y: Any,
+    *,
+    labels: Labels = "follow",
+    min_samples: int = 2,
+    reset: bool = True,
 ) -> tuple[Any, Any, Any]:
     """Training data of a learner, checked: the namespace of X, then X (n, d) and y (n,).
 
@@ -111,7 +117,11 @@ def check_fit(
         array).
     min_samples : int
         Smallest number of rows that the learner can use.
+    reset : bool
+        False for more data of a fitted learner: library and features must be those of the first.
     """
+    if not reset:
+        _check_namespace(learner, X, "partial_fit")
     if not _is_foreign(X):
         from sklearn.utils.validation import validate_data
 
@@ -122,14 +132,18 @@ def check_fit(
             dtype=[np.float64, np.float32],
             y_numeric=labels != "any",
             ensure_min_samples=min_samples,
+            reset=reset,
         )
         if labels != "any":
             y = y.astype(X.dtype if labels == "follow" else np.float64, copy=False)
         learner._namespace = np.__name__
         return np, X, y
     xp, X = _check_in_place(learner, X, min_samples)
-    learner.n_features_in_ = int(X.shape[1])
-    vars(learner).pop("feature_names_in_", None)
+    if reset:
+        learner.n_features_in_ = int(X.shape[1])
+        vars(learner).pop("feature_names_in_", None)
+    else:
+        _check_features(learner, X)
     learner._namespace = xp.__name__
     y = _check_labels(learner, to_numpy(y) if _is_foreign(y) else np.asarray(y), X.shape[0], labels)
     if labels == "any":
@@ -152,22 +166,31 @@ def check_new(learner: Any, X: Any, *, method: str = "predict") -> tuple[Any, An
     from sklearn.utils.validation import check_is_fitted, validate_data
 
     check_is_fitted(learner)
-    name = array_namespace(X).__name__ if _is_foreign(X) else np.__name__
+    if _check_namespace(learner, X, method) == np.__name__:
+        return np, validate_data(learner, X, dtype=[np.float64, np.float32], reset=False)
+    xp, X = _check_in_place(learner, X, 1)
+    _check_features(learner, X)
+    return xp, X
+
+
+def _check_namespace(learner: Any, X: Any, method: str) -> str:
+    """Name of the library of new inputs, which must be that of the training data."""
+    name: str = array_namespace(X).__name__ if _is_foreign(X) else np.__name__
     if name != learner._namespace:
         raise BadData(
             f"Inputs passed to {type(learner).__name__}.{method}() must use the same namespace as "
             f"those of fit: the learner was fitted with arrays of {learner._namespace}, these are "
             f"of {name}. Convert them, or fit again."
         )
-    if name == np.__name__:
-        return np, validate_data(learner, X, dtype=[np.float64, np.float32], reset=False)
-    xp, X = _check_in_place(learner, X, 1)
+    return name
+
+
+def _check_features(learner: Any, X: Any) -> None:
     if X.shape[1] != learner.n_features_in_:
         raise BadData(
             f"X has {X.shape[1]} features, but {type(learner).__name__} is expecting "
             f"{learner.n_features_in_} features as input."
         )
-    return xp, X
 
 
 def _is_foreign(x: Any) -> bool:

@@ -21,6 +21,7 @@ _REACH = 10.0
 _PANELS = 160
 _MAX_CELLS, _MAX_OUTPUTS = 6_000_000, 1 << 14
 _BLOCK = 64  # values of y for which the same few values of g matter
+_FEW = 1 << 14  # pairs of them that are worth no selection
 _WINDOW = 9.0  # beyond so many standard deviations a Gaussian has no weight
 Function = Callable[[np.ndarray], np.ndarray]
 Grams = dict[int, OutputGram]
@@ -114,15 +115,16 @@ def _mixture(
     """Integral of a_k^2 / a_0 over y, where a_k is a mixture of Gaussians around the values."""
     distinct, where = np.unique(values, return_inverse=True)  # few where g is constant
     y = np.arange(distinct[0] - 8 * sigma, distinct[-1] + 8 * sigma, step)
-    seen_at_once = min(1.0, (2 * _WINDOW * sigma + _BLOCK * step) / max(np.ptp(distinct), sigma))
+    block = max(_BLOCK, _FEW // len(distinct))
+    seen_at_once = min(1.0, (2 * _WINDOW * sigma + block * step) / max(np.ptp(distinct), sigma))
     if len(y) > _MAX_OUTPUTS or len(y) * len(distinct) * seen_at_once > _MAX_CELLS:
         return None
     order = np.argsort(where, kind="stable")
     first = np.searchsorted(where[order], np.arange(len(distinct)))
     features = np.add.reduceat(features[:, order], first, axis=1).T
     total = np.zeros(features.shape[1])
-    for start in range(0, len(y), _BLOCK):
-        part = y[start : start + _BLOCK]
+    for start in range(0, len(y), block):
+        part = y[start : start + block]
         near = slice(
             np.searchsorted(distinct, part[0] - _WINDOW * sigma),
             np.searchsorted(distinct, part[-1] + _WINDOW * sigma),

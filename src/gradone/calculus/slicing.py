@@ -15,6 +15,7 @@ import numpy as np
 
 from .hermite import hermite_table, multi_indices
 from .output_gram import OutputGram
+from .smoothing import smoothing_filter
 from .sobol import SobolSequence, gaussian_points
 
 REPLICATES = 16
@@ -214,10 +215,7 @@ def _smoothed(
     low = min(float(y.min()) for y in outputs) - 8 * sigma
     high = max(float(y.max()) for y in outputs) + 8 * sigma
     size = 1 << int(np.ceil(np.log2((high - low) / h + 4)))
-    # Outputs are deposited as cubic B-splines, whose transform is then divided out: exact for
-    # single values of y as well as for densities.
-    frequency = 2 * np.pi * np.fft.rfftfreq(size, h)
-    kernel = np.exp(-0.5 * frequency**2 * noise) / np.sinc(frequency * h / (2 * np.pi)) ** 4
+    _, kernel = smoothing_filter(size, h, noise)
     curves = []
     for y, feature in zip(outputs, features, strict=True):
         position = (y - low) / h
@@ -231,8 +229,10 @@ def _smoothed(
         curve = np.fft.irfft(np.fft.rfft(np.array(rows)) * kernel, size)
         curves.append(curve / (len(y) * h))
     total = np.array(curves)
-    mass = total[:, 0].mean(axis=0)
-    seen = mass > 1e-10 * mass.max()
+    mean = total[:, 0].mean(axis=0)
+    # With little noise few points share a value of y, and the mean is correlated with each part.
+    mass = _unbiased_mass(total[:, 0])
+    seen = (mean > 1e-10 * mean.max()) & np.isfinite(mass)
     return total[:, 1:, seen] * h**0.5, mass[seen]
 
 

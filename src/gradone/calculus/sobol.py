@@ -1,6 +1,6 @@
 r"""Randomized quasi-Monte Carlo: scrambled Sobol points, and Hermite coefficients from them.
 
-The sequence is that of Joe and Kuo (2008) in the first ten dimensions, scrambled by a random
+The sequence is that of Joe and Kuo (2008) in the first thirteen dimensions, scrambled by a random
 lower-triangular matrix and a random digital shift (Matousek 1998): every point is uniform, and the
 balance of the net is kept.
 """
@@ -27,7 +27,7 @@ _CHUNK = 2048  # points whose products of Hermite values fit the cache
 _SCALE = 1.3
 _SEED = 20260101
 
-# Primitive polynomials (degree, inner coefficients) and initial direction numbers, dimensions 2-10.
+# Primitive polynomials (degree, inner coefficients) and initial direction numbers, dimensions 2-13.
 _JOE_KUO = (
     (1, 0, (1,)),
     (2, 1, (1, 3)),
@@ -38,6 +38,9 @@ _JOE_KUO = (
     (5, 2, (1, 1, 5, 5, 17)),
     (5, 4, (1, 1, 5, 5, 5)),
     (5, 7, (1, 1, 7, 11, 19)),
+    (5, 11, (1, 1, 5, 1, 1)),
+    (5, 13, (1, 1, 1, 3, 11)),
+    (5, 14, (1, 3, 5, 5, 31)),
 )
 MAX_DIMENSION = len(_JOE_KUO) + 1
 
@@ -65,7 +68,7 @@ class SobolSequence:
     Parameters
     ----------
     dimension : int
-        At most 10.
+        At most 13.
     rng : Generator, optional
         Source of the scramble; None gives the plain sequence, which begins at the origin.
 

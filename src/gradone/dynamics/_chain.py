@@ -1,210 +1,254 @@
-r"""Pattern of the compiled Markov chain of SGD on order parameters.
-
-What stands below the line of dashes is copied into a generated module (:mod:`._compile`), where the
-names above that line are those of one student and target: here they are those of a relu that
-learns z1 by plain SGD, so that this file can be read, checked and run as it is.
-
-State: the overlaps M (p, r) and the columns of a lower-triangular L, meaning W = M W* + L E with
-orthonormal rows in E, orthogonal to W*; E is never stored. ``columns[k]`` is column k of L; the
-array has one more row, room for a fresh direction. A fresh sample has the coordinates
-
-.. math:: x = (u^\star, u, \rho), \quad u^\star \sim N(0, I_r), \quad u \sim N(0, I_p),
-          \quad \rho^2 \sim \chi^2_{d-r-p} \qquad [SG-1]
-
-and an update W <- D (A W + c x^T), A and D diagonal, becomes
-
-.. math:: M \leftarrow D(AM + c\,u^{\star\top}), \qquad
-          L \leftarrow D\,\mathrm{tri}[AL + c\,u^\top,\ \rho\,c] \qquad [SG-2]
-
-with the lower-triangular factor tri(B) tri(B)^T = B B^T, found by rotations of columns: no matrix
-is ever subtracted, so that Q - M M^T = L L^T cannot become negative, and is known to the square of
-the rounding error.
-"""
+"""One replicate of SGD as a Markov chain: its state, its random numbers, its records."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
-from numba import njit
 
-SQUARE_LOSS = True  # e = y - f; otherwise e = y
-DISPLACED = False  # the gradient is taken at a displaced point
-NORMALIZED = False  # ... at a fixed distance
-REPEATED = False  # several steps on the same batch
-UNIT_NORM = False  # projected and spherical
-TANGENT = False  # spherical
+from ..base.seeds import stream
+from ..targets.student import Start, Student
+from ..targets.target import Target
+from ._compile import compiled_chain, kind_of_chain
+from ._start import start_factors
 
-
-@njit
-def sigma(x):
-    return max(x, 0.0)
+_STREAMS = (("data", "coordinates"), ("data", "lengths"), ("data", "outside"), ("noise", "noise"))
+_NUMBERS = 1 << 16  # random numbers of one block: they stay in the cache of the processor
 
 
-@njit
-def slope(x):
-    return 1.0 if x > 0 else 0.0
+@dataclass(frozen=True)
+class Problem:
+    """What all replicates of a run have in common.
+
+    Parameters
+    ----------
+    target : Target
+        What is learned.
+    student : Student
+        Network and rule, with a number as its step size.
+    d, steps, seed : int
+        Input dimension, number of updates, seed.
+    start : str or (M, Q)
+        See :func:`gradone.targets.student.read_start`.
+    marks : ndarray of int
+        Increasing numbers of updates after which the state is kept.
+    """
+
+    target: Target
+    student: Student
+    d: int
+    steps: int
+    seed: int
+    start: Start
+    marks: np.ndarray
+
+    def slower(self, factor: float, steps: int) -> Problem:
+        """The same with every step size multiplied by a factor, over other steps, no records."""
+        names = ("step_size", "inner_step_size", "train_readout", "train_bias")
+        scaled = {
+            name: factor * value
+            for name in names
+            if (value := getattr(self.student, name)) is not None
+        }
+        student = replace(self.student, **scaled)
+        return replace(self, student=student, steps=steps, marks=self.marks[:0])
+
+    @property
+    def slots(self) -> int:
+        """How many directions are revealed in one update of a repeated batch."""
+        s = self.student
+        gradients = s.inner_steps if s.rule in ("k_steps", "look_ahead") else 2
+        return min(s.width * (gradients - 1), s.batch_size, self.free)
+
+    @property
+    def free(self) -> int:
+        """Degrees of freedom outside the directions of target and student."""
+        return self.d - self.target.r - self.student.width
+
+    @cached_property
+    def settings(self) -> dict[str, float]:
+        """Numbers of the update as the kernels take them."""
+        s = self.student
+        step, inner = s.eta, 0.0
+        if s.rule in ("extragradient", "sam", "k_steps", "look_ahead"):
+            inner = s.inner_eta
+        if s.rule == "sam_normalized":
+            inner = -float(s.radius or 0.0)
+        if s.rule == "look_ahead":
+            step = inner * float(s.interpolation or 0.0)
+        return {
+            "step": step,
+            "inner": inner,
+            "keep": 1.0 - s.eta * s.weight_decay,
+            "eta_a": s.train_readout or 0.0,
+            "eta_b": s.train_bias or 0.0,
+            "limit": self._limit,
+        }
+
+    @property
+    def _limit(self) -> float:
+        """Length of a move that no run makes that is to be taken seriously."""
+        z = stream(0, "test", part="scale of labels").standard_normal((1024, self.target.r))
+        size = (
+            1.0 if isinstance(self.start, str) else math.sqrt(float(np.diag(self.start[1]).max()))
+        )
+        return 1e6 * (1.0 + size + float(np.abs(self.target(z)).max()))
 
 
-@njit
-def label(z):
-    return z[0]
+@dataclass
+class Records:
+    """States at the marks: M, columns of L, readout and bias; NaN where nothing is known."""
+
+    M: np.ndarray
+    columns: np.ndarray
+    readout: np.ndarray
+    bias: np.ndarray
+
+    @classmethod
+    def empty(cls, problem: Problem, replicates: int) -> Records:
+        """Room for the records of all replicates."""
+        p, r = problem.student.width, problem.target.r
+        shape = (replicates, len(problem.marks))
+        return cls(*(np.full(shape + tail, np.nan) for tail in ((p, r), (p, p), (p,), (p,))))
+
+    def of(self, replicate: int) -> tuple[np.ndarray, ...]:
+        """Records of one replicate, to be filled."""
+        return tuple(part[replicate] for part in vars(self).values())
 
 
-# --------------------------------------------------------------------------------------------------
+class Chain:
+    """One replicate, advanced in blocks that take a small part of a second.
 
+    Parameters
+    ----------
+    problem : Problem
+        What is simulated.
+    replicate : int
+        Its number; with the seed, d and the target's r it addresses all random numbers.
+    records : tuple of arrays
+        Where states are kept.
+    """
 
-@njit(nogil=True, error_model="numpy")
-def rotate(columns, k, i, first, second):
-    """Rotate columns k and k + 1 from row i on, so that (first, second) becomes (h, 0); h."""
-    h = math.sqrt(first * first + second * second)
-    if h > 0.0:
-        cosine, sine = first / h, second / h
-        for j in range(i, columns.shape[1]):
-            left, right = columns[k, j], columns[k + 1, j]
-            columns[k, j] = cosine * left + sine * right
-            columns[k + 1, j] = cosine * right - sine * left
-    return h
+    def __init__(self, problem: Problem, replicate: int, records: tuple[np.ndarray, ...]) -> None:
+        self.problem = problem
+        self._records = records
+        self.done = 0
+        self.diverged_at: int | None = None
+        p, r = problem.student.width, problem.target.r
+        cell = {"d": problem.d, "replicate": replicate}
+        self._rng = {part: stream(problem.seed, role, part=part, **cell) for role, part in _STREAMS}
+        self.M, L = start_factors(
+            problem.start, width=p, r=r, d=problem.d, rng=stream(problem.seed, "init", **cell)
+        )
+        self.columns = np.zeros((p + 1, p))
+        self.columns[:p] = L.T
+        self.a, self.b = np.array(problem.student.readout), np.array(problem.student.bias)
+        if len(problem.marks) and problem.marks[0] == 0:
+            for kept, now in zip(records, (self.M, L.T, self.a, self.b), strict=True):
+                kept[0] = now
+        self._advance = compiled_chain(problem.student, problem.target.expression)
+        kinds: dict[str, Callable[[], int]] = {
+            "single": self._single, "batch": self._batch, "repeated": self._repeated,
+        }  # fmt: skip
+        self._block = kinds[kind_of_chain(problem.student)]
+        if self._block == self._batch:
+            self._sums = np.zeros((p, r + p)), np.zeros((p, p)), np.zeros((3, p))
+            self._filled = 0
 
+    def advance(self) -> None:
+        """Simulate one block; where the weights run away, `diverged_at` says so."""
+        done = self._block()
+        self.done = abs(done)
+        if done < 0:
+            self.diverged_at = -done
 
-@njit(nogil=True, error_model="numpy")
-def add_outer(columns, c, u, rho):
-    """L <- tri([L, 0] + c (u, rho)^T) in two sweeps of rotations."""
-    p = c.size
-    h = abs(rho)
-    columns[p, :] = 0.0
-    for k in range(p - 1, -1, -1):  # (u, rho) becomes (h, 0, ..., 0), L gets a superdiagonal
-        h = rotate(columns, k, k, u[k], h)
-    for j in range(p):
-        columns[0, j] += h * c[j]
-    for k in range(p):  # which is removed again
-        rotate(columns, k, k, columns[k, k], columns[k + 1, k])
+    # ---- random numbers
 
+    def _noise(self, shape: tuple[int, ...]) -> np.ndarray:
+        noise = self.problem.target.noise
+        if not noise:
+            return np.zeros(shape)
+        return math.sqrt(noise) * self._rng["noise"].standard_normal(shape)
 
-@njit(nogil=True, error_model="numpy")
-def absorb(columns, v):
-    """L <- tri([L, v]); v is used up."""
-    p = v.size
-    for k in range(p):
-        first, second = columns[k, k], v[k]
-        h = math.sqrt(first * first + second * second)
-        if h > 0.0:
-            cosine, sine = first / h, second / h
-            for j in range(k, p):
-                left, right = columns[k, j], v[j]
-                columns[k, j] = cosine * left + sine * right
-                v[j] = cosine * right - sine * left
+    def _squared_lengths(self, n: int, degrees: np.ndarray) -> np.ndarray:
+        """Independent chi^2 variables (n, k), zero where there is no degree of freedom."""
+        lengths = np.zeros((n, len(degrees)))
+        real = degrees > 0
+        lengths[:, real] = self._rng["lengths"].chisquare(degrees[real], (n, int(real.sum())))
+        return lengths
 
+    def _bartlett(self, normal: np.ndarray, squares: np.ndarray) -> np.ndarray:
+        """Lower-triangular factors from normal numbers (n, p, p) and squared diagonals (n, p)."""
+        T = np.tril(normal, -1)
+        k = np.arange(squares.shape[1])
+        T[:, k, k] = np.sqrt(squares)
+        return np.where(squares[:, None, :] > 0, T, 0.0)  # without freedom, no column
 
-@njit(nogil=True, error_model="numpy")
-def gradient(field, y, a, b, push):
-    """push_j = a_j e sigma'(field_j + b_j); returns e."""
-    e = y
-    if SQUARE_LOSS:
-        for j in range(a.size):
-            e -= a[j] * sigma(field[j] + b[j])
-    for j in range(a.size):
-        push[j] = a[j] * e * slope(field[j] + b[j])
-    return e
+    # ---- kernels
 
+    def _states(self) -> tuple[Any, ...]:
+        return self.M, self.columns, self.a, self.b
 
-@njit(nogil=True, error_model="numpy")
-def add_outputs(e, field, push, b, outputs, biases):
-    """Add the gradients of readout and bias at one sample."""
-    for j in range(b.size):
-        outputs[j] += e * sigma(field[j] + b[j])
-        biases[j] += push[j]
+    def _keeping(self) -> tuple[Any, ...]:
+        marks = self.problem.marks
+        return (
+            self.done,
+            marks,
+            int(np.searchsorted(marks, self.done, side="right")),
+            *self._records,
+        )
 
+    def _single(self) -> int:
+        problem, s = self.problem, self.problem.settings
+        k = problem.target.r + problem.student.width
+        n = min(max(_NUMBERS // (k + 2), 1), problem.steps - self.done)
+        samples = self._rng["coordinates"].standard_normal((n, k))
+        lengths = self._squared_lengths(n, np.array([problem.free]))[:, 0]
+        return self._advance(
+            *self._states(), samples, np.ascontiguousarray(lengths), self._noise((n,)),
+            *self._keeping(), s["step"], s["inner"], problem.student.inner_steps, s["keep"],
+            s["eta_a"], s["eta_b"], s["limit"],
+        )  # fmt: skip
 
-@njit(nogil=True, error_model="numpy")
-def squared_norm(M, columns, j):
-    """Q_jj."""
-    total = 0.0
-    for k in range(M.shape[1]):
-        total += M[j, k] * M[j, k]
-    for k in range(j + 1):
-        total += columns[k, j] * columns[k, j]
-    return total
+    def _batch(self) -> int:
+        problem, s = self.problem, self.problem.settings
+        p, size = problem.student.width, problem.student.batch_size
+        k = problem.target.r + p
+        left = (problem.steps - self.done) * size - self._filled
+        n = min(max(_NUMBERS // (k + 2), 1), left)
+        updates = (self._filled + n) // size
+        T = self._bartlett(
+            self._rng["outside"].standard_normal((updates, p, p)),
+            self._squared_lengths(updates, problem.free - np.arange(p)),
+        )
+        samples = self._rng["coordinates"].standard_normal((n, k))
+        done = self._advance(
+            *self._states(), samples, self._noise((n,)), T, size, self._filled, *self._sums,
+            *self._keeping(), s["step"], s["keep"], s["eta_a"], s["eta_b"], s["limit"],
+        )  # fmt: skip
+        self._filled = (self._filled + n) % size
+        return done
 
-
-@njit(nogil=True, error_model="numpy")
-def normalize(M, columns):
-    """Bring every neuron to unit norm."""
-    for j in range(M.shape[0]):
-        scale = 1.0 / math.sqrt(squared_norm(M, columns, j))
-        for k in range(M.shape[1]):
-            M[j, k] *= scale
-        for k in range(j + 1):
-            columns[k, j] *= scale
-
-
-@njit(nogil=True, error_model="numpy")
-def single(
-    rng, M, columns, a, b, dof, noise, step, inner, inner_steps, keep, eta_a, eta_b,
-    z, u, field, at, c, push, outputs, biases,
-):  # fmt: skip
-    """One update with one fresh sample [SG-2]; returns the length of the largest move."""
-    p, r = M.shape
-    length2 = 0.0
-    for k in range(r):
-        z[k] = rng.standard_normal()
-        length2 += z[k] * z[k]
-    for k in range(p):
-        u[k] = rng.standard_normal()
-        length2 += u[k] * u[k]
-    rho2 = rng.chisquare(dof) if dof > 0.0 else 0.0
-    length2 += rho2
-    y = label(z)
-    if noise > 0.0:
-        y += noise * rng.standard_normal()
-    for j in range(p):
-        value = 0.0
-        for k in range(r):
-            value += M[j, k] * z[k]
-        for k in range(j + 1):
-            value += columns[k, j] * u[k]
-        field[j] = value
-
-    e = gradient(field, y, a, b, c)
-    if DISPLACED:
-        reach = inner * length2
-        if NORMALIZED:
-            size = 0.0
-            for j in range(p):
-                size += c[j] * c[j]
-            reach = inner * math.sqrt(length2 / size) if size > 0.0 else 0.0
-        for j in range(p):
-            at[j] = field[j] + reach * c[j]
-        e = gradient(at, y, a, b, c)
-    if eta_a > 0.0 or eta_b > 0.0:
-        outputs[:] = 0.0
-        biases[:] = 0.0
-        add_outputs(e, at if DISPLACED else field, c, b, outputs, biases)
-    if REPEATED:
-        for _ in range(inner_steps - 1):
-            for j in range(p):
-                at[j] = field[j] + inner * length2 * c[j]
-            gradient(at, y, a, b, push)
-            for j in range(p):
-                c[j] += push[j]
-
-    largest = 0.0
-    for j in range(p):
-        c[j] *= step
-        move = abs(c[j])
-        largest = move if not move < largest else largest
-        factor = keep
-        if TANGENT:
-            factor -= c[j] * field[j] / squared_norm(M, columns, j)
-        for k in range(r):
-            M[j, k] = factor * M[j, k] + c[j] * z[k]
-        for k in range(j + 1):
-            columns[k, j] *= factor
-    add_outer(columns, c, u, math.sqrt(rho2))
-    if UNIT_NORM:
-        normalize(M, columns)
-    if eta_a > 0.0 or eta_b > 0.0:
-        for j in range(p):
-            a[j] += eta_a * outputs[j]
-            b[j] += eta_b * biases[j]
-    return largest * math.sqrt(length2)
+    def _repeated(self) -> int:
+        problem, s, slots = self.problem, self.problem.settings, self.problem.slots
+        p, size = problem.student.width, problem.student.batch_size
+        k = problem.target.r + p
+        n = min(max(_NUMBERS // (size * (k + slots + 1)), 1), problem.steps - self.done)
+        outside = self._rng["outside"].standard_normal((n, slots * size + p * p))
+        lengths = self._squared_lengths(n, problem.free - np.arange(slots + p))
+        T = self._bartlett(outside[:, slots * size :].reshape(n, p, p), lengths[:, slots:])
+        return self._advance(
+            *self._states(),
+            self._rng["coordinates"].standard_normal((n, size, k)),
+            self._noise((n, size)),
+            np.ascontiguousarray(lengths[:, :slots]),
+            np.ascontiguousarray(outside[:, : slots * size]).reshape(n, slots, size),
+            T,
+            *self._keeping(),
+            s["step"], s["inner"], problem.student.inner_steps, s["keep"], s["eta_a"], s["eta_b"],
+            s["limit"],
+        )  # fmt: skip

@@ -12,11 +12,11 @@ from ..base.axes import axis_values
 from ..base.curves import curve
 from ..base.errors import BadData
 from ..base.memory import require_memory
+from ..base.progress import Progress, watcher
 from ..base.seeds import canonical
 from ..targets.sampled import Sampled, whole_number
 from ..targets.target import as_target
 from .cell import Outcome, Simulation, build_learner, run_cell
-from .progress import Progress, watcher
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -33,6 +33,14 @@ class Trace:
     log_evidence: list[float] = field(default_factory=list)
     self_overlap: list[np.ndarray] = field(default_factory=list)
 
+    def add(self, change: float, damping: float, log_z: np.ndarray, overlap: np.ndarray) -> None:
+        """Record an iteration; the evidence is the mean over the labels that are possible."""
+        possible = np.isfinite(log_z)
+        self.change.append(change)
+        self.damping.append(damping)
+        self.log_evidence.append(float(log_z[possible].mean()) if possible.any() else -np.inf)
+        self.self_overlap.append(overlap)
+
 
 @dataclass
 class AmpRun:
@@ -115,9 +123,7 @@ def run_amp(
     trace = Trace()
     posterior = Posterior(np.full(n, -np.inf), np.zeros((n, r)), np.zeros((n, r, r)))
     delta, previous, quiet, kicks, kicked = damping, np.zeros_like(W), 0, 0, 0
-    least = np.sqrt(
-        NEGLIGIBLE * r
-    )  # norm of a W that knows nothing: do not measure changes by less
+    least = np.sqrt(NEGLIGIBLE * r)  # norm of a W that knows nothing: a smaller one is no scale
     for t, step in enumerate(steps):
         posterior = channel.posterior(y, products.forward(W) - S, V)
         A = _clipped(-posterior.dg.sum(axis=0) / d, 0.0, np.inf)
@@ -131,17 +137,9 @@ def run_amp(
         V = _clipped((1 - delta) * C + delta * V, _FLOOR, 1.0)
         change = float(np.linalg.norm(move) / max(np.linalg.norm(W), least))
         overlap, axes = np.linalg.eigh(W.T @ W / d)
-        trace.change.append(change)
-        trace.damping.append(delta)
-        trace.log_evidence.append(_mean_evidence(posterior.log_z))
-        trace.self_overlap.append(overlap)
+        trace.add(change, delta, posterior.log_z, overlap)
         step.metadata.update(change=change)
-        cosine = _cosine(move, previous)
-        previous = move
-        if cosine < _TURN:
-            delta = min(max(_HEAVIEST, damping), 1 - 0.8 * (1 - delta))
-        elif cosine > _STRAIGHT:
-            delta = max(damping, 1 - 1.1 * (1 - delta))
+        delta, previous = _next_damping(delta, damping, _cosine(move, previous)), move
         quiet = quiet + 1 if change < tol else 0
         if quiet < _QUIET or t < kicked + _SETTLE:
             continue
@@ -155,6 +153,15 @@ def run_amp(
     return AmpRun(W, V, posterior, "not converged", trace)
 
 
+def _next_damping(delta: float, least: float, cosine: float) -> float:
+    """Brake while consecutive changes oppose each other; release, not below `least`."""
+    if cosine < _TURN:
+        return min(max(_HEAVIEST, least), 1 - 0.8 * (1 - delta))
+    if cosine > _STRAIGHT:
+        return max(least, 1 - 1.1 * (1 - delta))
+    return delta
+
+
 def _clipped(matrix: np.ndarray, low: float, high: float) -> np.ndarray:
     """Symmetric part with eigenvalues in an interval."""
     values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
@@ -164,9 +171,3 @@ def _clipped(matrix: np.ndarray, low: float, high: float) -> np.ndarray:
 def _cosine(a: np.ndarray, b: np.ndarray) -> float:
     norm = float(np.linalg.norm(a) * np.linalg.norm(b))
     return float(np.sum(a * b)) / norm if norm else 0.0
-
-
-def _mean_evidence(log_z: np.ndarray) -> float:
-    """Mean over the labels that are possible at their cavity mean."""
-    possible = np.isfinite(log_z)
-    return float(log_z[possible].mean()) if possible.any() else -np.inf

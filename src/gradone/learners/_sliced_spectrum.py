@@ -108,12 +108,10 @@ def sliced_directions(
     added = beyond.rank if n_components is None else n_components - len(linear)
     basis = np.concatenate([linear, beyond.vectors[:added]])
     eigenvalues = np.concatenate([first.values[: len(linear)], beyond.values[:added]])
-    if first.rank + second.rank == 0:
-        diagnosis = _nothing(inputs, p_values)
-        if added:
-            diagnosis += f" The {added} leading of second order are returned, as asked."
-    else:
-        diagnosis = counted(len(linear), added)
+    shown = min(added, beyond.rank)
+    diagnosis = counted(len(linear), shown) if len(linear) + shown else _nothing(inputs, p_values)
+    if added > shown:
+        diagnosis += f" {added - shown} more of second order as asked for, within chance."
     n, d = inputs.X.shape[0], inputs.axes.shape[1]
     if n <= d:
         diagnosis += (

@@ -92,7 +92,7 @@ def standardization(X: Any, *, owner: str, rows: int | None = None) -> Standardi
             f"{owner} leaves out {len(constant)} constant column(s) of X ({shown}): they carry no "
             "information about y",
             UserWarning,
-            stacklevel=4,
+            stacklevel=3,
         )
     return Standardization(mean, scale)
 

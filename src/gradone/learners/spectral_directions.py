@@ -160,7 +160,7 @@ class SpectralDirections(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         xp, X = check_new(self, X, method="transform")
         if not self.n_directions_:
             warnings.warn(
-                f"transform returns no columns: {self.diagnosis_}", UserWarning, stacklevel=2
+                f"transform returns no columns: {self.diagnosis_}", UserWarning, stacklevel=3
             )
         onto = xp.matrix_transpose(self.directions_ / self.scale_)
         blocks = row_blocks(X.shape[0], self.chunk_size or chunk_rows(X.shape[1]))

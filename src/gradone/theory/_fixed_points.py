@@ -62,14 +62,15 @@ class StateEvolution:
 
     def __init__(self, target: Target) -> None:
         self.target, self.r = target, target.r
-        self.coarse = posterior_channel(target)
+        self._channels: dict[int, PosteriorChannel] = {}
         self._known: dict[bytes, Averages] = {}
         self._last_within: dict[bytes, tuple[float, np.ndarray]] = {}
 
-    @cached_property
-    def fine(self) -> PosteriorChannel:
-        """Channel whose rules have half the step."""
-        return posterior_channel(self.target, resolution=1)
+    def channel(self, resolution: int) -> PosteriorChannel:
+        """Posterior channel of the target at a resolution."""
+        if resolution not in self._channels:
+            self._channels[resolution] = posterior_channel(self.target, resolution=resolution)
+        return self._channels[resolution]
 
     def averages(self, M: np.ndarray) -> Averages:
         """Averages at the coarse resolution; asked for again at other values of alpha."""
@@ -77,7 +78,7 @@ class StateEvolution:
         if key not in self._known:
             if len(self._known) > 2000:
                 self._known.clear()
-            self._known[key] = averages(self.coarse, M)
+            self._known[key] = averages(self.channel(0), M)
         return self._known[key]
 
     def step(self, M: np.ndarray, alpha: float) -> np.ndarray:
@@ -86,18 +87,18 @@ class StateEvolution:
 
     def information(self, M: np.ndarray) -> tuple[np.ndarray, float]:
         """J(M) at the fine resolution, and how much the coarse one differs from it."""
-        J = averages(self.fine, M, 1).information
+        J = averages(self.channel(1), M, 1).information
         return J, float(np.abs(J - self.averages(M).information).max())
 
     def growth_modes(
-        self, M: np.ndarray, rows: np.ndarray, *, fine: bool = False
+        self, M: np.ndarray, rows: np.ndarray, resolution: int = 0
     ) -> tuple[np.ndarray, np.ndarray]:
         """Growth rates [SE-2] per unit of alpha, ascending, and their modes (k, q, q).
 
         Over the directions `rows` (q, r), in which `M` has no overlap.
         """
-        channel = self.fine if fine else self.coarse
-        rates, modes = np.linalg.eigh(growth_operator(channel, M, rows, int(fine)))
+        operator = growth_operator(self.channel(resolution), M, rows, resolution)
+        rates, modes = np.linalg.eigh(operator)
         return rates, np.tensordot(modes.T, symmetric_basis(len(rows)), axes=1)
 
     # ---- fixed points
@@ -181,13 +182,13 @@ class StateEvolution:
         derivative, slopes = self._derivatives(M, alpha, basis)
         count += 2 * len(basis)
         solve = np.linalg.pinv(np.eye(len(basis)) - derivative)
-        shift, best = np.zeros_like(M), averages(self.fine, M, 1)
+        shift, best = np.zeros_like(M), averages(self.channel(1), M, 1)
         residual = self._coordinates(best, M, alpha, basis)
         for _ in range(_NEWTON_STEPS):
             move = np.tensordot(solve @ residual, basis, axes=1)
             if not self._is_small(shift + move, M):
                 break
-            trial = averages(self.fine, M + shift + move, 1)
+            trial = averages(self.channel(1), M + shift + move, 1)
             shift, best, count = shift + move, trial, count + 1
             residual = self._coordinates(best, M + shift, alpha, basis)
             if np.abs(residual).max(initial=0.0) < _TOLERANCE:
@@ -247,7 +248,7 @@ class StateEvolution:
         size = min(_DIFFERENCE, size)
         for j, E in enumerate(basis):
             # A tenth of a percent is enough here, and rotated matrices are dear in high dimension.
-            up, down = (averages(self.coarse, M + h * E, -max(r - 2, 0)) for h in (size, -size))
+            up, down = (averages(self.channel(0), M + h * E, -max(r - 2, 0)) for h in (size, -size))
             change = overlap_step(up.information, alpha) - overlap_step(down.information, alpha)
             derivative[:, j] = np.tensordot(basis, change, axes=2) / (2 * size)
             gradients[:, j] = np.subtract(up[1:], down[1:]) / (2 * size)

@@ -60,7 +60,7 @@ class FramedEvolution:
     def zero_one_error(self, point: FixedPoint) -> Estimate:
         """Probability that the most probable label is wrong at a fixed point as typed."""
         M = self.rows @ point.M @ self.rows.T
-        found = zero_one_error(self.inner.coarse, M)
+        found = zero_one_error(self.inner.channel(0), M)
         # The error of M enters as it does in the mean square of the label.
         spread = point.at_error.test_mse / max(point.at.test_mse, 1e-12)
         return Estimate(found.value, found.error + spread * found.value, found.kind)

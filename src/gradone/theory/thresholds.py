@@ -110,7 +110,7 @@ def _next_opening(
 
     def growth(alpha: float, *, fine: bool = False) -> float:
         M = evolution.within(alpha, known.basis, fine=fine)
-        return alpha * float(evolution.growth_modes(M, unknown, fine=fine)[0][-1])
+        return alpha * float(evolution.growth_modes(M, unknown, 2 if fine else 1)[0][-1])
 
     # Perfect knowledge of the learned directions gives the fastest growth there is.
     fastest = evolution.growth_modes(_ALMOST * known.projector, unknown)[0][-1]
@@ -132,7 +132,7 @@ def _next_opening(
         shift = (1 - growth(a, fine=True)) / slope
         threshold = Estimate(a + shift, abs(shift) + 2 * _TOLERANCE * a, "iteration")
     M = evolution.within(threshold.value, known.basis)
-    rates, modes = evolution.growth_modes(M, unknown)
+    rates, modes = evolution.growth_modes(M, unknown, 2)
     block = np.tensordot(
         (rates > (1 - _DEGENERATE) * rates[-1]) * np.einsum("kii->k", modes), modes, axes=1
     )

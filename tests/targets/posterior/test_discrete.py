@@ -282,6 +282,19 @@ def test_a_direction_that_is_known_exactly() -> None:
     np.testing.assert_allclose(out.g @ v, (density[:, 0] - density[:, 1]) / Z, atol=1e-3)
 
 
+@pytest.mark.parametrize("text", ["sign(z1*z2)", "sign(z1*z2*z3)", "sign(z1 + z2**2 - 2)"])
+def test_a_label_that_tells_nothing_changes_nothing(text: str) -> None:
+    """8 standard deviations from every surface: a bias of the nodes would be magnified by 1/V."""
+    r = Target(text).r
+    V = 1e-3 * CORRELATED[r]
+    omega = np.array([[0.5, -0.6, 0.7]])[:, :r]
+    out = channel_of(text).posterior(np.asarray(Target(text)(omega)), omega, V)
+    root = np.linalg.cholesky(V)
+    assert abs(out.log_z[0]) < 1e-10
+    assert np.abs(out.g @ root).max() < 1e-10
+    assert np.abs(root.T @ out.dg @ root).max() < 1e-10
+
+
 # ---- invariance
 
 

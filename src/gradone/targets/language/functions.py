@@ -222,15 +222,23 @@ def _hermite(k: int) -> Function:
     )
 
 
-def _erf(xp: Any, x: Any) -> Any:
-    if xp is np:
-        from scipy.special import erf
+def _special(name: str) -> Callable[[Any, Any], Any]:
+    """Function of scipy.special (or of torch.special) on arrays of any library."""
 
-        return erf(x)
-    special = getattr(xp, "special", None)  # torch
-    if special is not None:
-        return special.erf(x)
-    return apply_elementwise(lambda values: _erf(np, values), x)
+    def evaluate(xp: Any, x: Any) -> Any:
+        if xp is np:
+            import scipy.special
+
+            return getattr(scipy.special, name)(x)
+        special = getattr(xp, "special", None)  # torch
+        if special is not None:
+            return getattr(special, name)(x)
+        return apply_elementwise(lambda values: evaluate(np, values), x)
+
+    return evaluate
+
+
+_erf, _erfc = _special("erf"), _special("erfc")
 
 
 def _rational(text: str) -> Number:
@@ -327,8 +335,9 @@ FUNCTIONS: dict[str, Function] = {f"He{k}": _hermite(k) for k in range(MAX_HERMI
     ),
     "gelu": Function(
         latex=_word("gelu"),
-        evaluate=lambda xp, x: 0.5 * x * (1.0 + _erf(xp, x * math.sqrt(0.5))),
-        source="(0.5 * {0} * (1.0 + math.erf({0} * 0.7071067811865476)))",
+        # Through the complementary function: 1 + erf has no digits left below -8.
+        evaluate=lambda xp, x: 0.5 * x * _erfc(xp, -x * math.sqrt(0.5)),
+        source="(0.5 * {0} * math.erfc({0} * -0.7071067811865476))",
         derivatives=(
             # Phi(u) + u phi(u)
             lambda u: add(

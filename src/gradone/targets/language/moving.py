@@ -104,7 +104,7 @@ def _zeros(node: Node, fixed: np.ndarray) -> list[list[float]]:
     if coefficients is None:
         lines = family_zeros(lambda i, t: values_at(node, fixed[i], t), len(fixed), _REACH)
         return [row or [] for row in lines]
-    zeros = [_roots(row) for row in coefficients]
+    zeros = _roots(coefficients)
     owner = np.repeat(np.arange(len(zeros)), [len(row) for row in zeros])
     polished = _polished(node, fixed[owner], np.concatenate([np.zeros(0), *zeros]))
     return [polished[owner == i].tolist() for i in range(len(zeros))]
@@ -124,16 +124,23 @@ def _taylor(node: Node, fixed: np.ndarray) -> np.ndarray | None:
     return None
 
 
-def _roots(coefficients: np.ndarray) -> np.ndarray:
-    """Real roots of one polynomial, highest coefficient first."""
-    size = np.abs(coefficients).max()
-    if not np.isfinite(size) or size == 0.0:
-        return np.zeros(0)
-    kept = coefficients[np.argmax(np.abs(coefficients) > 1e-14 * size) :]
-    if len(kept) == 2:
-        return -kept[1:] / kept[:1]
-    roots = np.roots(kept)
-    return roots.real[np.abs(roots.imag) < 1e-7 * (1 + np.abs(roots.real))]
+def _roots(coefficients: np.ndarray) -> list[np.ndarray]:
+    """Real roots of polynomials (n, degree + 1), highest coefficient first."""
+    found = [np.zeros(0)] * len(coefficients)
+    size = np.abs(coefficients).max(axis=1)
+    is_usable = np.isfinite(size) & (size > 0)
+    relevant = np.abs(coefficients) > 1e-14 * size[:, None]
+    first = np.where(is_usable, np.argmax(relevant, axis=1), coefficients.shape[1] - 1)
+    for start in range(coefficients.shape[1] - 1):  # polynomials of one degree together
+        rows = np.flatnonzero(first == start)
+        monic = coefficients[rows, start + 1 :] / coefficients[rows, start : start + 1]
+        degree = monic.shape[1]
+        companion = np.zeros((len(rows), degree, degree))
+        companion[:, 0] = -monic
+        companion[:, np.arange(1, degree), np.arange(degree - 1)] = 1.0
+        for row, roots in zip(rows, np.linalg.eigvals(companion), strict=True):
+            found[row] = roots.real[np.abs(roots.imag) < 1e-7 * (1 + np.abs(roots.real))]
+    return found
 
 
 def _polished(node: Node, fixed: np.ndarray, zeros: np.ndarray) -> np.ndarray:

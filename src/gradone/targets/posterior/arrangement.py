@@ -78,24 +78,29 @@ class Arrangement:
         back = np.linalg.inv(root)
         return log_z, mean @ back, back.T @ excess @ back
 
-    def outcomes(self, omega: np.ndarray, V: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Logarithm of Z (m, labels) and g (m, labels, r) of every label."""
+    def outcomes(
+        self, omega: np.ndarray, V: np.ndarray, *, curvature: bool = False
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """Logarithm of Z (m, labels), g (m, labels, r) and dg, if asked for, of every label."""
         from .arrangement_kernels import outcome_cells
 
         root, frame, d = self._prepare(omega, V)
         m, r = omega.shape
         masses, means = np.zeros((m, self.labels)), np.zeros((m, self.labels, r))
+        excess = np.zeros((m if curvature else 0, self.labels, r, r))
         self._run(
             lambda missing: outcome_cells(
                 d, frame.planes, frame.mixing, frame.conditions, frame.starts,
                 self._table, self._reach, self._rate * frame.steepness, self._least,
-                *_rules(), masses, means, missing,
+                *_rules(), masses, means, excess, missing,
             ),
             root,
             omega,
         )  # fmt: skip
+        back = np.linalg.inv(root)
         with np.errstate(divide="ignore"):
-            return np.log(masses), means @ np.linalg.inv(root)
+            log_z = np.log(masses)
+        return log_z, means @ back, back.T @ excess @ back if curvature else None
 
     def _far_posterior(
         self,

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numba import njit
 
-from .interval_kernels import DENSITY, add_row, interval_moments
+from .interval_kernels import DENSITY, add_row, complete, interval_moments, write_excess
 
 MOST_NODES = 24  # of one Gauss-Legendre panel
 _BUFFER = 4096  # nodes along one coordinate
@@ -77,12 +77,14 @@ def _row(
     """Add the cells on parallel lines; -1, or the line on which a cell is not known.
 
     On the line through node x the planes are ``base + across*x + along*t = 0``. `wanted` is the
-    label whose moments are needed, -1 for all of them. Row c of `sums` gets the moments of x and t
-    of order (0,0), (1,0), (0,1) and, for one label, (2,0), (1,1), (0,2).
+    label whose moments are needed, -1 for all of them; `sums` is as in :func:`add_row`.
     """
     k = len(base)
     for line in range(count):
         x, weight = nodes[line], weights[line]
+        sums[-1, 0] += weight
+        sums[-1, 1] += weight * x
+        sums[-1, 3] += weight * x * x
         pattern, crossing = 0, 0
         for i in range(k):
             value = base[i] + across[i] * x
@@ -128,11 +130,11 @@ def _row(
                 sums[c, 0] += m0
                 sums[c, 1] += m0 * x
                 sums[c, 2] += m1
-                if wanted >= 0:
-                    sums[c, 3] += m0 * x * x
-                    sums[c, 4] += m1 * x
-                    sums[c, 5] += weight * m2
+                sums[c, 3] += m0 * x * x
+                sums[c, 4] += m1 * x
+                sums[c, 5] += weight * m2
             low, label = high, after
+    sums[-1, 5] = sums[-1, 0]
     return -1
 
 
@@ -273,7 +275,7 @@ def posterior_cells(
     `log_z` is -inf and the rest is untouched.
     """
     r = planes.shape[1]
-    mass, first, second = np.zeros(1), np.zeros((1, r)), np.zeros((r, r))
+    mass, first, second = np.zeros(2), np.zeros((2, r)), np.zeros((2, r, r))
     work = np.empty((r - 1, 3, _BUFFER))
     for s in range(len(d)):
         radius = reach
@@ -308,15 +310,11 @@ def posterior_cells(
         if needed > _FAR + 0.5:
             log_z[s] = -math.inf
             continue
+        complete(mass, first, second)
         log_z[s] = math.log(mass[0])
         for a in range(r):
             mean[s, a] = first[0, a] / mass[0]
-        for a in range(r):
-            for b in range(a + 1):
-                value = second[a, b] / mass[0] - mean[s, a] * mean[s, b]
-                value -= 1.0 if a == b else 0.0
-                shrink[s, a, b] = value
-                shrink[s, b, a] = value
+        write_excess(mass[0], first[0], second[0], shrink[s])
     return 0, 0
 
 
@@ -335,11 +333,17 @@ def outcome_cells(
     rule_w: np.ndarray,
     masses: np.ndarray,
     means: np.ndarray,
+    shrink: np.ndarray,
     missing: np.ndarray,
 ) -> tuple[int, int]:
-    """Mass and mean of every label, for planes ``planes @ w + d = 0`` and w ~ N(0, I), r >= 2."""
+    """Mass and mean of every label, for planes ``planes @ w + d = 0`` and w ~ N(0, I), r >= 2.
+
+    And the covariance minus identity, unless `shrink` is empty.
+    """
     r = planes.shape[1]
-    second = np.zeros((r, r))
+    labels = masses.shape[1]
+    mass, first = np.zeros(labels + 1), np.zeros((labels + 1, r))
+    second = np.zeros((labels + 1 if len(shrink) else 0, r, r))
     work = np.empty((r - 1, 3, _BUFFER))
     for s in range(len(d)):
         status = _integrate(
@@ -355,16 +359,20 @@ def outcome_cells(
             least,
             rule_x,
             rule_w,
-            masses[s],
-            means[s],
+            mass,
+            first,
             second,
             missing,
             work,
         )
         if status != 0:
             return status, s
-        for c in range(masses.shape[1]):
-            if masses[s, c] > 0:
+        complete(mass, first, second)
+        for c in range(labels):
+            masses[s, c] = mass[c]
+            if mass[c] > 0:
                 for a in range(r):
-                    means[s, c, a] /= masses[s, c]
+                    means[s, c, a] = first[c, a] / mass[c]
+                if len(shrink):
+                    write_excess(mass[c], first[c], second[c], shrink[s, c])
     return 0, 0

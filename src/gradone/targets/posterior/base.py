@@ -35,6 +35,8 @@ class Outcomes(NamedTuple):
     """(m, k) logarithm of the evidence."""
     g: np.ndarray
     """(m, k, r) output function."""
+    dg: np.ndarray | None = None
+    """(m, k, r, r) its derivative with respect to omega, if asked for."""
 
 
 class PosteriorChannel(ABC):
@@ -67,8 +69,11 @@ class PosteriorChannel(ABC):
         """Posterior at labels `y` (n,), prior means `omega` (n, r), covariance `V` (r, r)."""
 
     @abstractmethod
-    def outcomes(self, omega: np.ndarray, V: np.ndarray) -> Outcomes:
-        """Every label that may come out at the prior means `omega` (m, r), covariance `V`."""
+    def outcomes(self, omega: np.ndarray, V: np.ndarray, *, curvature: bool = False) -> Outcomes:
+        """Every label that may come out at the prior means `omega` (m, r), covariance `V`.
+
+        With its derivative dg if `curvature` is true, from the same nodes as g.
+        """
 
     @abstractmethod
     def check_labels(self, y: np.ndarray) -> None:

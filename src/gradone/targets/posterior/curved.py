@@ -67,16 +67,21 @@ class CurvedRegions:
         back = self._back(root)
         return log_z, mean @ back, back.T @ excess @ back
 
-    def outcomes(self, omega: np.ndarray, V: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Logarithm of Z (m, labels) and g (m, labels, r) of every label."""
+    def outcomes(
+        self, omega: np.ndarray, V: np.ndarray, *, curvature: bool = False
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """Logarithm of Z (m, labels), g (m, labels, r) and dg, if asked for, of every label."""
         from .curved_kernels import outcome_lines
 
         centers, root, lines = self._prepare(omega, V)
         m, r = omega.shape
         masses, means = np.zeros((m, len(self.values))), np.zeros((m, len(self.values), r))
-        outcome_lines(centers, root, *lines, self._reach, masses, means)
+        excess = np.zeros((m if curvature else 0, len(self.values), r, r))
+        outcome_lines(centers, root, *lines, self._reach, masses, means, excess)
+        back = self._back(root)
         with np.errstate(divide="ignore"):
-            return np.log(masses), means @ self._back(root)
+            log_z = np.log(masses)
+        return log_z, means @ back, back.T @ excess @ back if curvature else None
 
     def _back(self, root: np.ndarray) -> np.ndarray:
         """Matrix that takes means of w to g, in the order of the variables."""

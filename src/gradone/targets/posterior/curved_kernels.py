@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numba import njit
 
-from .interval_kernels import DENSITY, add_row, beyond, interval_moments
+from .interval_kernels import DENSITY, add_row, beyond, complete, interval_moments, write_excess
 
 _FAR = 16.0  # sd: labels that are farther out are left to an expansion
 
@@ -62,6 +62,9 @@ def _integrate(
         for j in range(low_node, high_node):
             x = (inner[j] - middle) / width
             weight = inner_weight[j] / width * DENSITY * math.exp(-0.5 * x * x)
+            sums[-1, 0] += weight
+            sums[-1, 1] += weight * x
+            sums[-1, 3] += weight * x * x
             at = base + slope * x
             low, label = -math.inf, first_label[j]
             stop = break_starts[j + 1]
@@ -74,12 +77,12 @@ def _integrate(
                     sums[c, 0] += m0
                     sums[c, 1] += m0 * x
                     sums[c, 2] += m1
-                    if wanted >= 0:
-                        sums[c, 3] += m0 * x * x
-                        sums[c, 4] += m1 * x
-                        sums[c, 5] += weight * m2
+                    sums[c, 3] += m0 * x * x
+                    sums[c, 4] += m1 * x
+                    sums[c, 5] += weight * m2
                 if k < stop:
                     low, label = high, labels[k]
+        sums[-1, 5] = sums[-1, 0]
         add_row(sums, row_weight, point, last - 1, mass, first, second)
 
 
@@ -152,9 +155,7 @@ def posterior_lines(
 ) -> None:
     """Posterior of w ~ N(0, I) given the label; `excess` is its covariance minus identity."""
     n, r = centers.shape
-    mass = np.zeros(1)
-    first = np.zeros((1, r))
-    second = np.zeros((r, r))
+    mass, first, second = np.zeros(2), np.zeros((2, r)), np.zeros((2, r, r))
     point = np.zeros(r)
     for s in range(n):
         radius = reach
@@ -182,15 +183,11 @@ def posterior_lines(
                 break
             radius = min(needed, 2 * radius, _FAR)
         if needed <= _FAR + 0.5:
+            complete(mass, first, second)
             log_z[s] = math.log(mass[0])
             for a in range(r):
                 mean[s, a] = first[0, a] / mass[0]
-            for a in range(r):
-                for b in range(a + 1):
-                    value = second[a, b] / mass[0] - mean[s, a] * mean[s, b]
-                    value -= 1.0 if a == b else 0.0
-                    excess[s, a, b] = value
-                    excess[s, b, a] = value
+            write_excess(mass[0], first[0], second[0], excess[s])
             continue
         # So far out the posterior sits on the nearest point, flat across the line to it.
         norm2 = _nearest(
@@ -233,10 +230,13 @@ def outcome_lines(
     reach: float,
     masses: np.ndarray,
     means: np.ndarray,
+    excess: np.ndarray,
 ) -> None:
-    """Mass and mean of every label."""
+    """Mass and mean of every label; its covariance minus identity, unless `excess` is empty."""
     n, r = centers.shape
-    second = np.zeros((r, r))
+    labels_count = masses.shape[1]
+    mass, first = np.zeros(labels_count + 1), np.zeros((labels_count + 1, r))
+    second = np.zeros((labels_count + 1 if len(excess) else 0, r, r))
     for s in range(n):
         _integrate(
             -1,
@@ -252,11 +252,15 @@ def outcome_lines(
             breaks,
             labels,
             reach,
-            masses[s],
-            means[s],
+            mass,
+            first,
             second,
         )
-        for c in range(masses.shape[1]):
-            if masses[s, c] > 0:
+        complete(mass, first, second)
+        for c in range(labels_count):
+            masses[s, c] = mass[c]
+            if mass[c] > 0:
                 for a in range(r):
-                    means[s, c, a] /= masses[s, c]
+                    means[s, c, a] = first[c, a] / mass[c]
+                if len(excess):
+                    write_excess(mass[c], first[c], second[c], excess[s, c])

@@ -77,13 +77,15 @@ class DiscreteChannel(PosteriorChannel):
         log_z, g, dg = self._rule(spread).posterior(which, center, spread)
         return Posterior(log_z, g @ self._basis, self._basis.T @ dg @ self._basis)
 
-    def outcomes(self, omega: np.ndarray, V: np.ndarray) -> Outcomes:
+    def outcomes(self, omega: np.ndarray, V: np.ndarray, *, curvature: bool = False) -> Outcomes:
         """Every label with its evidence and output function at prior means `omega` (m, r)."""
         center, spread = omega @ self._basis.T, self._spread(V)
-        log_z, g = self._rule(spread).outcomes(center, spread)
+        log_z, g, dg = self._rule(spread).outcomes(center, spread, curvature=curvature)
+        if dg is not None:
+            dg = self._basis.T @ dg @ self._basis
         shape = (len(omega), len(self.values))
         y = np.broadcast_to(self.values, shape)
-        return Outcomes(y, np.ones(shape), log_z, g @ self._basis)
+        return Outcomes(y, np.ones(shape), log_z, g @ self._basis, dg)
 
     def check_labels(self, y: np.ndarray) -> None:
         """Raise :class:`~gradone.BadData` if some label is not one of the values."""

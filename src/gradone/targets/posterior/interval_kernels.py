@@ -94,7 +94,8 @@ def add_row(
     """Add the sums of one row of parallel lines, on which the first `outer` coordinates are fixed.
 
     Row c of `sums` has the moments of the next coordinate x and the last one t for label c, of
-    order (0,0), (1,0), (0,1), (2,0), (1,1), (0,2); second moments are kept for label 0 only.
+    order (0,0), (1,0), (0,1), (2,0), (1,1), (0,2); the last row has those of all labels together.
+    `second` may be empty: then second moments are not needed.
     """
     x, t = outer, outer + 1
     for c in range(len(mass)):
@@ -104,11 +105,43 @@ def add_row(
             first[c, a] += m0 * point[a]
         first[c, x] += weight * sums[c, 1]
         first[c, t] += weight * sums[c, 2]
-    for a in range(outer):
+    for c in range(len(second)):
+        for a in range(outer):
+            for b in range(a + 1):
+                second[c, a, b] += weight * sums[c, 0] * point[a] * point[b]
+            second[c, x, a] += weight * sums[c, 1] * point[a]
+            second[c, t, a] += weight * sums[c, 2] * point[a]
+        second[c, x, x] += weight * sums[c, 3]
+        second[c, t, x] += weight * sums[c, 4]
+        second[c, t, t] += weight * sums[c, 5]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def complete(mass: np.ndarray, first: np.ndarray, second: np.ndarray) -> None:
+    """Give what the nodes miss of the whole Gaussian to the label that has most of it.
+
+    A prior that the label does not cut then has the moments of a Gaussian exactly: what is wrong is
+    in proportion to what the label tells.
+    """
+    total = len(mass) - 1
+    c = np.argmax(mass[:total])
+    if mass[c] <= 0.5:
+        return
+    mass[c] += 1.0 - mass[total]
+    for a in range(first.shape[1]):
+        first[c, a] -= first[total, a]
+        if len(second):
+            for b in range(a + 1):
+                second[c, a, b] -= second[total, a, b]
+            second[c, a, a] += 1.0
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def write_excess(mass: float, first: np.ndarray, second: np.ndarray, excess: np.ndarray) -> None:
+    """Covariance minus identity, from moments that are multiplied by the mass."""
+    for a in range(len(first)):
         for b in range(a + 1):
-            second[a, b] += weight * sums[0, 0] * point[a] * point[b]
-        second[x, a] += weight * sums[0, 1] * point[a]
-        second[t, a] += weight * sums[0, 2] * point[a]
-    second[x, x] += weight * sums[0, 3]
-    second[t, x] += weight * sums[0, 4]
-    second[t, t] += weight * sums[0, 5]
+            value = second[a, b] / mass - (first[a] / mass) * (first[b] / mass)
+            value -= 1.0 if a == b else 0.0
+            excess[a, b] = value
+            excess[b, a] = value

@@ -33,7 +33,7 @@ _SHARE = 4.0  # exponent of the weights of the directions
 _ILL = 0.2  # smallest eigenvalue of a correlation matrix up to which axes are root directions
 _STARTS = 512
 _NEAR = 8.0  # critical points farther out have no weight
-_MAX_CENTERS = 3
+_MAX_CENTERS = 6
 _AROUND = 16
 _MAX_ISOLATED = 32  # more critical points than this form a curve
 
@@ -113,7 +113,7 @@ class LevelSet:
         self, P: np.ndarray, y: np.ndarray, mean: np.ndarray, radius: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Sample, place t (k - 1, lines) and spacing (k - 1, lines) of the perpendicular nodes."""
-        from ._kernels import graded_nodes
+        from .rule_kernels import graded_nodes
 
         sample = np.arange(len(y))
         t = np.empty((0, len(y)))
@@ -148,7 +148,7 @@ class LevelSet:
         self, y: np.ndarray, mean: np.ndarray, C: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray] | None:
         """Log scale, mass, first and second moments of x - mean; None if f is no polynomial."""
-        from ._level_kernels import level_moments
+        from .level_kernels import level_moments
 
         frame = root_directions(C)
         degrees = [self.f.degree_along(direction.d) for direction in frame]
@@ -166,13 +166,28 @@ class LevelSet:
         n = len(y)
         mass, first, second = np.zeros(n), np.zeros((n, self.k)), np.zeros((n, self.k, self.k))
         columns = [np.array(column) for column in zip(*self.critical, strict=True)] or [
-            np.zeros(0, dtype=np.int64), *np.zeros((3, 0)), np.zeros((0, self.k))
+            np.zeros(0, dtype=np.int64),
+            *np.zeros((3, 0)),
+            np.zeros((0, self.k)),
         ]
         d, P = (np.stack([direction[i] for direction in frame]) for i in (0, 1))
         level_moments(
-            y, np.ascontiguousarray(mean.T), distance, self.depth,
-            exponents, coefficients, np.array(degrees), inverses, d, P,
-            *columns, self.step, self.grading, mass, first, second,
+            y,
+            np.ascontiguousarray(mean.T),
+            distance,
+            self.depth,
+            exponents,
+            coefficients,
+            np.array(degrees),
+            inverses,
+            d,
+            P,
+            *columns,
+            self.step,
+            self.grading,
+            mass,
+            first,
+            second,
         )
         return -0.5 * distance**2, mass, first, second
 
@@ -218,7 +233,7 @@ class Critical(NamedTuple):
 
 
 def root_directions(C: np.ndarray) -> list[Directions]:
-    """k root directions, each with the directions perpendicular to it (in the metric of C).
+    """Root directions, k of them, each with those perpendicular to it (in the metric of C).
 
     The axes, along which formulas are simple; the principal axes of C if the axes are almost
     parallel in its metric.
@@ -290,9 +305,14 @@ def critical_coordinates(f: Smooth, points: np.ndarray) -> list[Critical]:
     is_isolated = count <= _MAX_ISOLATED
     result = []
     for axis in range(k):
-        places, inverse, counts = np.unique(
-            points[axis], return_inverse=True, return_counts=True
+        # The same coordinate may belong to several critical values.
+        kinds, inverse, counts = np.unique(
+            np.stack([points[axis], np.round(values, 6)]),
+            axis=1,
+            return_inverse=True,
+            return_counts=True,
         )
+        places, inverse = kinds[0], inverse.ravel()
         # Many different places: a curve of critical points, which no center can resolve.
         often = np.flatnonzero((counts > 0.05 * count) | is_isolated)
         often = often[np.abs(places[often]).argsort(kind="stable")][:_MAX_CENTERS]
@@ -305,7 +325,11 @@ def critical_coordinates(f: Smooth, points: np.ndarray) -> list[Critical]:
                 point = points[:, sharp] if alone else np.full(k, np.nan)
                 result.append(
                     Critical(
-                        axis, float(places[i]), value, float(curvature[sharp]), tuple(point.tolist())
+                        axis,
+                        float(places[i]),
+                        value,
+                        float(curvature[sharp]),
+                        tuple(point.tolist()),
                     )
                 )
     return result

@@ -107,13 +107,11 @@ class NoisyDiscreteChannel(PosteriorChannel):
         log_each = part.log_z.reshape(n, c) - 0.5 * (rho * rho * S + math.log(2 * math.pi * S))
         log_z, share = _mixture(log_each)
         g = part.g.reshape(n, c, used) @ keep + rho[..., None] * self._b
-        square = keep.T @ part.dg.reshape(n, c, used, used) @ keep - np.outer(self._b, self._b) / S
-        square += g[..., :, None] * g[..., None, :]
         mean = np.einsum("nc,nci->ni", share, g)
-        second = np.einsum("nc,ncij->nij", share, square)
-        return Posterior(log_z, mean, second - mean[:, :, None] * mean[:, None, :])
+        dg = self._curvature(share, g, part.dg.reshape(n, c, used, used), keep, S)
+        return Posterior(log_z, mean, dg - mean[:, :, None] * mean[:, None, :])
 
-    def outcomes(self, omega: np.ndarray, V: np.ndarray) -> Outcomes:
+    def outcomes(self, omega: np.ndarray, V: np.ndarray, *, curvature: bool = False) -> Outcomes:
         """Every label that may come out at the prior means `omega` (m, r), covariance `V`."""
         values = self._values.values
         S = self.target.noise + float(self._b @ V @ self._b)
@@ -122,14 +120,30 @@ class NoisyDiscreteChannel(PosteriorChannel):
         rho, S, keep, conditional = self._conditioned(y[..., None] - values, omega[:, None], V)
         log_each = -0.5 * (rho * rho * S + math.log(2 * math.pi * S))
         if (V @ self._b)[: self._used].any():
-            part, g = self._everywhere(self._centers(omega[:, None], rho, V), conditional)
+            centers = self._centers(omega[:, None], rho, V)
+            part, g, dg = self._everywhere(centers, conditional, curvature)
         else:  # the label says nothing of u but the value: the same for all labels
-            out = self._values.outcomes(omega[:, : self._used], conditional)
+            out = self._values.outcomes(omega[:, : self._used], conditional, curvature=curvature)
             part, g = out.log_z[:, None, :], out.g[:, None, :, :]
+            dg = None if out.dg is None else out.dg[:, None]
         log_z, share = _mixture(log_each + part)
         push = np.einsum("mkc,mkc->mk", share, rho)
         inside = np.einsum("mkc,mkci->mki", share, np.broadcast_to(g, (*rho.shape, self._used)))
-        return Outcomes(y, np.full(y.shape, step), log_z, inside @ keep + push[..., None] * self._b)
+        mean = inside @ keep + push[..., None] * self._b
+        if dg is not None:
+            dg = self._curvature(share, g @ keep + rho[..., None] * self._b, dg, keep, S)
+            dg -= mean[..., :, None] * mean[..., None, :]
+        return Outcomes(y, np.full(y.shape, step), log_z, mean, dg)
+
+    def _curvature(
+        self, share: np.ndarray, g: np.ndarray, inner: np.ndarray, keep: np.ndarray, S: float
+    ) -> np.ndarray:
+        """Mean of dg + g g^T over the values, from g and the derivative for the values alone."""
+        r = self.r
+        each = (keep.T @ inner @ keep).reshape(*inner.shape[:-2], r * r)
+        square = np.swapaxes(share[..., None] * g, -1, -2) @ g
+        mixed = (share[..., None, :] @ each).reshape(*share.shape[:-1], r, r)
+        return mixed + square - np.outer(self._b, self._b) / S
 
     def _conditioned(
         self, distance: np.ndarray, omega: np.ndarray, V: np.ndarray
@@ -146,18 +160,23 @@ class NoisyDiscreteChannel(PosteriorChannel):
         gain = (V @ self._b)[: self._used]
         return omega[..., None, : self._used] + rho[..., None] * gain
 
-    def _everywhere(self, center: np.ndarray, V: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Evidence and output function of value c at its own conditional mean."""
+    def _everywhere(
+        self, center: np.ndarray, V: np.ndarray, curvature: bool
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """Evidence, g and dg (if asked for) of value c at its own conditional mean."""
         m, k, c, used = center.shape
         log_z, g = np.empty((m, k, c)), np.empty((m, k, c, used))
+        dg = np.empty((m, k, c, used, used)) if curvature else None
         rows = max(1, _CHUNK // (k * c))
         for i in range(c):
             for start in range(0, m, rows):
                 block = center[start : start + rows, :, i]
-                out = self._values.outcomes(block.reshape(-1, used), V)
+                out = self._values.outcomes(block.reshape(-1, used), V, curvature=curvature)
                 log_z[start : start + rows, :, i] = out.log_z[:, i].reshape(-1, k)
                 g[start : start + rows, :, i] = out.g[:, i].reshape(-1, k, used)
-        return log_z, g
+                if dg is not None and out.dg is not None:
+                    dg[start : start + rows, :, i] = out.dg[:, i].reshape(-1, k, used, used)
+        return log_z, g, dg
 
 
 def _mixture(log_each: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -93,18 +93,23 @@ class Boxes:
         back = self.normals / widths[:, None]
         return log_z, mean @ back, back.T @ excess @ back
 
-    def outcomes(self, omega: np.ndarray, V: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Logarithm of Z (m, labels) and g (m, labels, r) of every label."""
+    def outcomes(
+        self, omega: np.ndarray, V: np.ndarray, *, curvature: bool = False
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """Logarithm of Z (m, labels), g (m, labels, r) and dg, if asked for, of every label."""
         from .orthogonal_kernels import outcome_boxes
 
         centers, widths = self._forms(omega, V)
         m, q = centers.shape
         labels = len(self._starts) - 1
         log_z, mean = np.empty((m, labels)), np.zeros((m, labels, q))
+        excess = np.zeros((m if curvature else 0, labels, q, q))
         outcome_boxes(
-            centers, widths, self._edges, self._counts, self._boxes, self._starts, log_z, mean
-        )
-        return log_z, mean @ (self.normals / widths[:, None])
+            centers, widths, self._edges, self._counts, self._boxes, self._starts,
+            log_z, mean, excess,
+        )  # fmt: skip
+        back = self.normals / widths[:, None]
+        return log_z, mean @ back, back.T @ excess @ back if curvature else None
 
     def _forms(self, omega: np.ndarray, V: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Prior means and standard deviations of the forms."""

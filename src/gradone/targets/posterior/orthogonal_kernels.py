@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numba import njit
 
-from .interval_kernels import scaled_moments
+from .interval_kernels import scaled_moments, write_excess
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -110,10 +110,7 @@ def posterior_boxes(
             continue
         for a in range(q):
             mean[s, a] = first[a]
-            for b in range(a + 1):
-                value = second[a, b] - first[a] * first[b] - (1.0 if a == b else 0.0)
-                excess[s, a, b] = value
-                excess[s, b, a] = value
+        write_excess(1.0, first, second, excess[s])
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -126,8 +123,9 @@ def outcome_boxes(
     starts: np.ndarray,
     log_z: np.ndarray,
     mean: np.ndarray,
+    excess: np.ndarray,
 ) -> None:
-    """Evidence and mean of independent variables for every label."""
+    """Evidence and mean of independent variables for every label; `excess` may be empty."""
     n, q = centers.shape
     scale = np.empty(edges.shape)
     moments = np.empty((q, edges.shape[1], 3))
@@ -136,7 +134,9 @@ def outcome_boxes(
         _fill(edges, counts, centers[s], widths, scale, moments)
         for c in range(len(starts) - 1):
             log_z[s, c] = _sum_boxes(
-                boxes, starts[c], starts[c + 1], scale, moments, first, second, False
+                boxes, starts[c], starts[c + 1], scale, moments, first, second, len(excess) > 0
             )
             for a in range(q):
                 mean[s, c, a] = first[a]
+            if len(excess) and log_z[s, c] > -math.inf:
+                write_excess(1.0, first, second, excess[s, c])

@@ -16,7 +16,7 @@ from numba import njit
 from ...base.errors import NotConverged
 from ...calculus.smoothing import smoothing_filter
 
-_DEPOSITS = 8  # cells in one standard deviation where nodes are deposited
+_DEPOSITS = 16  # cells in one standard deviation where nodes are deposited
 _CELLS = 2  # cells in one standard deviation where densities are read
 _MARGIN = 8.0
 _MOST_CELLS = 2**16
@@ -35,6 +35,8 @@ class OutputDensity(NamedTuple):
     """(m, K) density of the label; 0 where it is not resolved."""
     features: np.ndarray
     """(m, K, c) densities of the features, in the same order as the averages q."""
+    second: np.ndarray | None
+    """(m, K, c, c) densities of q q^T - diag(I, beta beta^T / D), if asked for."""
 
 
 def output_density(
@@ -45,6 +47,8 @@ def output_density(
     mean: np.ndarray,
     variance: Any,
     beta: list[Any],
+    *,
+    curvature: bool = False,
 ) -> OutputDensity:
     r"""Densities of the label and of the features x and :math:`\beta (y - m)/D`.
 
@@ -60,6 +64,8 @@ def output_density(
         Law of the label at each node; a variance () is the same at all nodes.
     beta : list of arrays (N,) or ()
         Coefficients of the linear part.
+    curvature : bool
+        Whether second moments of the features are needed.
 
     Notes
     -----
@@ -83,20 +89,32 @@ def output_density(
             "Use a larger noise, or noise = 0."
         )
     length = int(cells) + 1
+    k, c = x.shape[1], x.shape[1] + len(beta)
     if variance.ndim == 0:
-        densities = _smoothed(owner, weight, x, mean, float(variance), low, length, step)
-        if beta:
-            densities[:, -1] *= -beta[0]  # (y - m)/D times a Gaussian is minus its derivative
-        else:
-            densities = densities[:, :-1]
+        densities = _smoothed(
+            owner, weight, x, mean, float(variance), low, length, step, beta, curvature
+        )
     else:
         columns = np.stack([np.broadcast_to(b, mean.shape) for b in beta])
-        densities = np.zeros((count, 1 + x.shape[1] + len(beta), length))
+        more = c * (c + 1) // 2 if curvature else 0
+        densities = np.zeros((count, 1 + c + more, length))
         _spread(owner, weight, x, mean, variance, columns, reach, low, step, densities)
     mass = densities[:, 0]
+    second = _as_matrices(densities[:, 1 + c :], mass, k, c) if curvature else None
     mass = np.where(mass > _SEEN * mass.max(axis=1, keepdims=True), mass, 0.0)
     y = low[:, None] + step * np.arange(length)
-    return OutputDensity(y, step, mass, np.moveaxis(densities[:, 1:], 1, 2))
+    return OutputDensity(y, step, mass, np.moveaxis(densities[:, 1 : 1 + c], 1, 2), second)
+
+
+def _as_matrices(products: np.ndarray, mass: np.ndarray, k: int, c: int) -> np.ndarray:
+    """Symmetric matrices (m, K, c, c) from the rows of their lower triangles (m, ..., K)."""
+    second = np.empty((*mass.shape, c, c))
+    for place, (a, b) in enumerate((a, b) for a in range(c) for b in range(a + 1)):
+        second[..., a, b] = products[:, place]
+        if a == b and a < k:
+            second[..., a, a] -= mass
+        second[..., b, a] = second[..., a, b]
+    return second
 
 
 def _reach(weight: np.ndarray, deviation: np.ndarray) -> np.ndarray:
@@ -114,29 +132,47 @@ def _smoothed(
     low: np.ndarray,
     length: int,
     step: float,
+    beta: list[float],
+    curvature: bool,
 ) -> np.ndarray:
-    """Densities of 1, of x, and the derivative of the first, shape (m, k + 2, length)."""
+    r"""Densities of 1, of q, and of the products of q (their lower triangle, by rows).
+
+    With :math:`\rho = (y - m)/D`, derivatives of a Gaussian are its products with
+    :math:`-\rho` and :math:`\rho^2 - 1/D`.
+    """
     from scipy.fft import irfft, next_fast_len, rfft
 
-    ratio = _DEPOSITS // _CELLS
+    ratio, k = _DEPOSITS // _CELLS, x.shape[1]
     short = next_fast_len(length, real=True)
     size, fine = short * ratio, step / ratio
-    grid = np.zeros((len(low), 1 + x.shape[1], size))
+    grid = np.zeros((len(low), 1 + k + (k * (k + 1) // 2 if curvature else 0), size))
     _deposit(owner, weight, x, (mean - low[owner]) / fine, grid)
     frequency, kernel = smoothing_filter(size, fine, variance)
     kept = short // 2 + 1
     spectrum = rfft(grid, axis=-1)[..., :kept] * (kernel[:kept] / (fine * ratio))
-    slope = spectrum[:, :1] * (1j * frequency[:kept])
-    if short % 2 == 0:
-        slope[..., -1] = 0.0  # the highest frequency has no phase
-    return irfft(np.concatenate([spectrum, slope], axis=1), short, axis=-1)[..., :length]
+    plain, products = spectrum[:, : 1 + k], spectrum[:, 1 + k :]
+    rows = [plain]
+    if beta:
+        slope = -beta[0] * 1j * frequency[:kept]
+        if short % 2 == 0:
+            slope[-1] = 0.0  # the highest frequency has no phase
+        rows.append(plain[:, :1] * slope)
+    rows.append(products)
+    if beta and curvature:
+        rows += [plain[:, 1:] * slope, plain[:, :1] * -((beta[0] * frequency[:kept]) ** 2)]
+    return irfft(np.concatenate(rows, axis=1), short, axis=-1)[..., :length]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _deposit(
     owner: np.ndarray, weight: np.ndarray, x: np.ndarray, position: np.ndarray, grid: np.ndarray
 ) -> None:
-    """Add each node to four cells, as a cubic spline around its position."""
+    """Add each node to four cells, as a cubic spline around its position.
+
+    Rows of the grid: 1, x, and if there are more, the lower triangle of x x^T.
+    """
+    k = x.shape[1]
+    curvature = grid.shape[1] > 1 + k
     for j in range(len(owner)):
         cell = int(position[j])
         t = position[j] - cell
@@ -150,8 +186,14 @@ def _deposit(
         rows = grid[owner[j]]
         for i in range(4):
             rows[0, cell - 1 + i] += spline[i]
-            for a in range(x.shape[1]):
-                rows[1 + a, cell - 1 + i] += x[j, a] * spline[i]
+            place = 1 + k
+            for a in range(k):
+                value = x[j, a] * spline[i]
+                rows[1 + a, cell - 1 + i] += value
+                if curvature:
+                    for b in range(a + 1):
+                        rows[place, cell - 1 + i] += x[j, b] * value
+                        place += 1
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -167,8 +209,9 @@ def _spread(
     step: float,
     densities: np.ndarray,
 ) -> None:
-    """Add the Gaussian of each node to the grid [OD-1]."""
+    """Add the Gaussian of each node to the grid [OD-1]: 1, q and, if there are rows, q q^T."""
     k, s = x.shape[1], beta.shape[0]
+    curvature = densities.shape[1] > 1 + k + s
     length = densities.shape[2]
     for j in range(len(owner)):
         rows = densities[owner[j]]
@@ -185,8 +228,23 @@ def _spread(
             rows[0, cell] += value
             for a in range(k):
                 rows[1 + a, cell] += x[j, a] * value
-            push = value * (start + cell * step - mean[j]) / variance[j]
+            rho = (start + cell * step - mean[j]) / variance[j]
+            push = value * rho
             for b in range(s):
                 rows[1 + k + b, cell] += beta[b, j] * push
+            if curvature:
+                place = 1 + k + s
+                for a in range(k):
+                    for b in range(a + 1):
+                        rows[place, cell] += x[j, a] * x[j, b] * value
+                        place += 1
+                bent = value * (rho * rho - 1 / variance[j])
+                for a in range(s):
+                    for b in range(k):
+                        rows[place, cell] += beta[a, j] * x[j, b] * push
+                        place += 1
+                    for b in range(a + 1):
+                        rows[place, cell] += beta[a, j] * beta[b, j] * bent
+                        place += 1
             value *= ratio
             ratio *= bend

@@ -8,11 +8,13 @@ trapezoidal one, else Gauss-Legendre between the breaks.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
+from numba import njit
 
 from ...calculus.integrand import Plane
 from ...calculus.line import gauss_legendre
@@ -65,20 +67,119 @@ def panel_nodes(
     True
     """
     m, k = omega.shape
-    owner, x, z, log_weight = np.arange(m), np.zeros((m, 0)), np.zeros((m, 0)), np.zeros(m)
-    factor = np.ones(m)
+    owner, x, z = np.arange(m), np.zeros((m, 0)), np.zeros((m, 0))
+    weight = np.ones(m)
     for axis, breaks in enumerate(breaks_by_axis(planes, k)):
-        center = omega[owner, axis] + x @ lower[axis, :axis]
-        half = np.sqrt(np.maximum(reach**2 + 2 * log_weight, steps[axis] ** 2))
-        points = [(c - z @ n[:axis]) / n[axis] for n, c in breaks]
-        cuts = [(point - center) / lower[axis, axis] for point in points]
-        parent, new, share = _line_nodes(half, cuts, steps[axis])
-        owner, log_weight = owner[parent], log_weight[parent] - new**2 / 2
-        factor = factor[parent] * share
-        x = np.column_stack([x[parent], new])
-        z = np.column_stack([z[parent], center[parent] + lower[axis, axis] * new])
-    weight = factor * np.exp(log_weight)
+        normals = np.array([normal[: axis + 1] for normal, _ in breaks]).reshape(-1, axis + 1)
+        offsets = np.array([offset for _, offset in breaks])
+        edges = _edges(owner, x, z, omega[:, axis], lower[axis], normals, offsets, reach)
+        rule = (np.zeros(0), np.zeros(0), np.zeros(0, np.int64))
+        if breaks:
+            width = np.diff(edges, axis=1)
+            count = _several(np.ceil(DENSER * width / steps[axis]).astype(np.int64) + LEAST)
+            count[width <= 1e-12] = 0
+            rule = _legendre_table(-(-int(count.max(initial=1)) // 32) * 32)
+        else:
+            count = 2 * np.floor(edges[:, 1:] / steps[axis]).astype(np.int64) + 1
+        size = int(count.sum())
+        grown = Nodes(
+            np.empty(size, np.int64),
+            np.empty((size, axis + 1)),
+            np.empty((size, axis + 1)),
+            np.empty(size),
+        )
+        _grow(
+            owner,
+            x,
+            z,
+            weight,
+            omega[:, axis],
+            lower[axis],
+            edges,
+            count,
+            steps[axis],
+            *rule,
+            *grown,
+        )
+        owner, x, z, weight = grown
     return Nodes(owner, x, z, weight / np.bincount(owner, weight, m)[owner])
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _edges(
+    owner: np.ndarray,
+    x: np.ndarray,
+    z: np.ndarray,
+    omega: np.ndarray,
+    lower: np.ndarray,
+    normals: np.ndarray,
+    offsets: np.ndarray,
+    reach: float,
+) -> np.ndarray:
+    """Ends of the panels on the line of the next coordinate, through every node so far."""
+    axis, breaks = x.shape[1], len(offsets)
+    edges = np.empty((len(owner), breaks + 2))
+    for j in range(len(owner)):
+        center, square = omega[owner[j]], 0.0
+        for a in range(axis):
+            center += lower[a] * x[j, a]
+            square += x[j, a] ** 2
+        half = math.sqrt(max(reach * reach - square, 0.0)) + 1e-9
+        edges[j, 0], edges[j, breaks + 1] = -half, half
+        for b in range(breaks):
+            place = offsets[b]
+            for a in range(axis):
+                place -= normals[b, a] * z[j, a]
+            cut = (place / normals[b, axis] - center) / lower[axis]
+            edges[j, b + 1] = min(max(cut, -half), half)
+        if breaks > 1:
+            edges[j].sort()
+    return edges
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _grow(
+    owner: np.ndarray,
+    x: np.ndarray,
+    z: np.ndarray,
+    weight: np.ndarray,
+    omega: np.ndarray,
+    lower: np.ndarray,
+    edges: np.ndarray,
+    count: np.ndarray,
+    step: float,
+    table: np.ndarray,
+    weights: np.ndarray,
+    start: np.ndarray,
+    new_owner: np.ndarray,
+    new_x: np.ndarray,
+    new_z: np.ndarray,
+    new_weight: np.ndarray,
+) -> None:
+    """Every node becomes a line of nodes: trapezoidal without a table, else Gauss-Legendre."""
+    axis = x.shape[1]
+    place = 0
+    for j in range(len(owner)):
+        center = omega[owner[j]]
+        for a in range(axis):
+            center += lower[a] * x[j, a]
+        for panel in range(count.shape[1]):
+            n = count[j, panel]
+            low, width = edges[j, panel], edges[j, panel + 1] - edges[j, panel]
+            for i in range(n):
+                if len(table) == 0:
+                    at, share = (i - n // 2) * step, step
+                else:
+                    at = low + width * table[start[n] + i]
+                    share = width * weights[start[n] + i]
+                new_owner[place] = owner[j]
+                for a in range(axis):
+                    new_x[place, a] = x[j, a]
+                    new_z[place, a] = z[j, a]
+                new_x[place, axis] = at
+                new_z[place, axis] = center + lower[axis] * at
+                new_weight[place] = weight[j] * share * math.exp(-0.5 * at * at)
+                place += 1
 
 
 def breaks_by_axis(planes: Sequence[Plane], k: int) -> list[list[tuple[np.ndarray, float]]]:
@@ -99,31 +200,16 @@ def breaks_by_axis(planes: Sequence[Plane], k: int) -> list[list[tuple[np.ndarra
     return sorted_planes
 
 
-def _line_nodes(
-    half: np.ndarray, cuts: list[np.ndarray], step: float
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Nodes on the intervals [-half, half] between the cuts: (parent, x, weight)."""
-    if not cuts:
-        count = np.floor(half / step).astype(np.int64)
-        parent = np.repeat(np.arange(len(half)), 2 * count + 1)
-        first = np.cumsum(2 * count + 1) - (2 * count + 1)
-        place = np.arange(len(parent)) - first[parent] - count[parent]
-        return parent, step * place, np.full(len(parent), step)
-    edges = np.sort(np.clip(np.column_stack([-half, *cuts, half]), -half[:, None], half[:, None]))
-    low, width = edges[:, :-1].ravel(), np.diff(edges, axis=1).ravel()
-    count = np.ceil(DENSER * width / step).astype(np.int64) + LEAST
-    count[width <= 1e-12] = 0
-    table, weights, start = _legendre_table(-(-int(count.max()) // 32) * 32)
-    panel = np.repeat(np.arange(len(low)), count)
-    first = np.cumsum(count) - count
-    place = np.arange(len(panel)) - first[panel] + start[count[panel]]
-    x = low[panel] + width[panel] * table[place]
-    return panel // (edges.shape[1] - 1), x, width[panel] * weights[place]
+def _several(count: np.ndarray) -> np.ndarray:
+    """Numbers of nodes, the large ones rounded up: fewer rules have to be known."""
+    return np.where(count > 16, -(-count // 4) * 4, count)
 
 
 @lru_cache(maxsize=16)
 def _legendre_table(largest: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Gauss-Legendre rules with 1, 2, ... nodes, one after another, and where each begins."""
-    rules = [gauss_legendre(n) for n in range(1, largest + 1)]
-    start = np.concatenate([[0, 0], np.cumsum(np.arange(1, largest + 1))])
+    """Gauss-Legendre rules one after another, and where the rule with n nodes begins."""
+    sizes = np.unique(_several(np.arange(1, largest + 1)))
+    rules = [gauss_legendre(int(n)) for n in sizes]
+    start = np.zeros(largest + 1, np.int64)
+    start[sizes] = np.cumsum(sizes) - sizes
     return np.concatenate([t for t, _ in rules]), np.concatenate([w for _, w in rules]), start

@@ -73,9 +73,7 @@ class Region:
 
     def _closed_rows(self, text: str) -> list[int]:
         """Free directions along which every condition has zeros in closed form."""
-        degrees = [
-            [f.degree_along(row) for f in self._outside] for row in self.free
-        ]
+        degrees = [[f.degree_along(row) for f in self._outside] for row in self.free]
         result = [
             i
             for i, found in enumerate(degrees)
@@ -89,8 +87,8 @@ class Region:
             )
         return affine or result
 
-    def weigh(self, nodes: Nodes, omega: np.ndarray, V: np.ndarray) -> Weighted | None:
-        """Nodes of the formula with the weight of the region; None if it is never entered."""
+    def weigh(self, nodes: Nodes, omega: np.ndarray, V: np.ndarray) -> Weighted:
+        """Nodes of the formula with the weight of the region."""
         nodes = self._inner(nodes, self.rows @ omega)
         if not len(self.free):
             zero = np.zeros(len(nodes.sample))
@@ -172,7 +170,7 @@ class Region:
         direction: np.ndarray,
     ) -> Weighted:
         """Integrate the last direction between the zeros of the conditions."""
-        from ._kernels import allowed_intervals
+        from .region_kernels import allowed_intervals
 
         if not self.outside:
             return Weighted(sample, offset, log_weight, np.ones(len(sample)), direction)
@@ -245,7 +243,7 @@ def _steps(f: Smooth, at: np.ndarray, direction: np.ndarray, last: np.ndarray) -
 def _panels(
     places: list[np.ndarray], lines: int, step: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    from ._kernels import panel_nodes
+    from .region_kernels import panel_nodes
 
     cuts = np.concatenate([np.empty((0, lines)), *places]).T
     return panel_nodes(np.ascontiguousarray(cuts), _REACH, step, *_rules())

@@ -1,4 +1,4 @@
-"""Roots of a smooth function along lines: closed forms, polynomials, or a scan that knows slopes."""
+"""Roots of a smooth function along lines: of polynomials, or by a scan that knows slopes."""
 
 from __future__ import annotations
 
@@ -55,13 +55,15 @@ class LineRoots:
         degree = self.f.degree_along(d)
         if degree is None:
             return self._scan(d, x, y, reach)
-        from ._kernels import line_roots
+        from .root_kernels import line_roots
 
         if degree == 0:
             return np.empty(0, dtype=np.int64), np.empty(0)
         # Coefficients in v from the values at degree + 1 places.
         places = np.arange(degree + 1) - degree // 2
-        values = np.stack([self.f.value(x + v * d[:, None]) if v else self.f.value(x) for v in places])
+        values = np.stack(
+            [self.f.value(x + v * d[:, None]) if v else self.f.value(x) for v in places]
+        )
         values -= y
         inverse = np.linalg.inv(np.vander(places.astype(float), increasing=True))
         return line_roots(inverse @ values, reach)
@@ -102,7 +104,6 @@ class LineRoots:
 
     def _slope(self, d: np.ndarray, x: np.ndarray, v: np.ndarray) -> np.ndarray:
         return d @ self.f.gradient(x + d[:, None] * v)
-
 
 
 def _bisect(f: Callable, low: np.ndarray, high: np.ndarray) -> np.ndarray:
@@ -148,7 +149,7 @@ class AxisRoots:
 
     def solve(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Label and place of every root, sorted by label."""
-        from ._kernels import line_roots
+        from .root_kernels import line_roots
 
         if self._coefficients is None:
             return self._between_turns(y)
@@ -179,7 +180,9 @@ class AxisRoots:
                 continue
             label = y[here]
             ends = [np.full(len(here), edges[i + j]) for j in (0, 1)]
-            roots.append(_newton(lambda v, at=label: self.f.value(v[None]) - at, self._slope, *ends))
+            roots.append(
+                _newton(lambda v, at=label: self.f.value(v[None]) - at, self._slope, *ends)
+            )
             labels.append(here)
         if not labels:
             return np.empty(0, dtype=np.int64), np.empty(0)

@@ -64,9 +64,7 @@ class Smooth:
         for a in used:
             for b in used:
                 values = self._evaluate(derivative(self._slopes[a], b), x)
-                out += np.multiply.outer(
-                    np.outer(self.rows[:, a - 1], self.rows[:, b - 1]), values
-                )
+                out += np.multiply.outer(np.outer(self.rows[:, a - 1], self.rows[:, b - 1]), values)
         return out
 
     def degree_along(self, direction: np.ndarray) -> int | None:

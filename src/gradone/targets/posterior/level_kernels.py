@@ -12,8 +12,9 @@ import math
 import numpy as np
 from numba import njit
 
-from ._kernels import MAX_RULE, graded_rule, real_roots
-from ._polynomial import gradient_of, value_of
+from .polynomial_kernels import gradient_of, value_of
+from .root_kernels import real_roots
+from .rule_kernels import MAX_RULE, graded_rule
 
 _MAX_CENTERS = 16
 _PASSES = 5
@@ -28,12 +29,26 @@ _FAR = 60.0  # roots are looked for that far: one that leaves the window is no f
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def level_moments(
-    y: np.ndarray, mean: np.ndarray, distance: np.ndarray, depth: float,
-    exponents: np.ndarray, coefficients: np.ndarray, degrees: np.ndarray, inverses: np.ndarray,
-    d: np.ndarray, P: np.ndarray,
-    axis: np.ndarray, place: np.ndarray, value: np.ndarray, curvature: np.ndarray,
-    point: np.ndarray, step: float, grading: float,
-    mass: np.ndarray, first: np.ndarray, second: np.ndarray,
+    y: np.ndarray,
+    mean: np.ndarray,
+    distance: np.ndarray,
+    depth: float,
+    exponents: np.ndarray,
+    coefficients: np.ndarray,
+    degrees: np.ndarray,
+    inverses: np.ndarray,
+    d: np.ndarray,
+    P: np.ndarray,
+    axis: np.ndarray,
+    place: np.ndarray,
+    value: np.ndarray,
+    curvature: np.ndarray,
+    point: np.ndarray,
+    step: float,
+    grading: float,
+    mass: np.ndarray,
+    first: np.ndarray,
+    second: np.ndarray,
 ) -> None:
     """Moments of x - mean over the level sets, in units of exp(-distance^2/2); [LS-1].
 
@@ -56,22 +71,41 @@ def level_moments(
             planes = 1
             node[0], space[0] = 0.0, 1.0
             if k == 3:
-                used = _critical(P[f], 0, y[i], mean[i], axis, place, value, curvature, point,
-                                 centers, widths)
+                used = _critical(
+                    P[f], 0, y[i], mean[i], axis, place, value, curvature, point, centers, widths
+                )
                 reach = math.sqrt(outside)
-                planes = graded_rule(-reach, reach, step, centers, widths, used, grading,
-                                     node, space)
+                planes = graded_rule(
+                    -reach, reach, step, centers, widths, used, grading, node, space
+                )
             for j in range(planes):
                 for a in range(k):
                     base[a] = mean[i, a] + P[f, a, 0] * node[j]
-                if k == 2:
-                    base[:] = mean[i]
-                used = _critical(P[f], k - 2, y[i], base, axis, place, value, curvature, point,
-                                 centers, widths)
+                used = _critical(
+                    P[f], k - 2, y[i], base, axis, place, value, curvature, point, centers, widths
+                )
                 _plane(
-                    f, y[i], mean[i], base, lift - 0.5 * node[j] * node[j], depth,
-                    exponents, coefficients, degrees[f], inverses[f], d, P[f, :, k - 2],
-                    centers, widths, used, step, grading, inner_node, inner_space, work, part,
+                    f,
+                    y[i],
+                    mean[i],
+                    base,
+                    lift - 0.5 * node[j] * node[j],
+                    depth,
+                    exponents,
+                    coefficients,
+                    degrees[f],
+                    inverses[f],
+                    d,
+                    P[f, :, k - 2],
+                    centers,
+                    widths,
+                    used,
+                    step,
+                    grading,
+                    inner_node,
+                    inner_space,
+                    work,
+                    part,
                 )
                 for a in range(k + 1):
                     for b in range(a + 1):
@@ -85,10 +119,26 @@ def level_moments(
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _plane(
-    f: int, y: float, mean: np.ndarray, base: np.ndarray, lift: float, depth: float,
-    exponents: np.ndarray, coefficients: np.ndarray, degree: int, inverse: np.ndarray,
-    d: np.ndarray, p: np.ndarray, centers: np.ndarray, widths: np.ndarray, used: int,
-    step: float, grading: float, node: np.ndarray, space: np.ndarray, work: np.ndarray,
+    f: int,
+    y: float,
+    mean: np.ndarray,
+    base: np.ndarray,
+    lift: float,
+    depth: float,
+    exponents: np.ndarray,
+    coefficients: np.ndarray,
+    degree: int,
+    inverse: np.ndarray,
+    d: np.ndarray,
+    p: np.ndarray,
+    centers: np.ndarray,
+    widths: np.ndarray,
+    used: int,
+    step: float,
+    grading: float,
+    node: np.ndarray,
+    space: np.ndarray,
+    work: np.ndarray,
     part: np.ndarray,
 ) -> None:
     """Moments of (1, x - mean) over the curve in the plane base + p t + d[f] v, in `part`."""
@@ -98,27 +148,61 @@ def _plane(
     c, values, root, x, gradient = work[0], work[1], work[2], work[3][:k], work[4][:k]
     old_v, old_own, old_across = work[5], work[6], work[7]
     own_d = d[f]
-    for attempt in range(_PASSES):
+    for _ in range(_PASSES):
         part[:] = 0.0
         bends = used
         nodes = graded_rule(-reach, reach, step, centers, widths, used, grading, node, space)
         before = -1
         for j in range(nodes):
             t = node[j]
-            found = _roots(t, y, base, exponents, coefficients, degree, inverse, own_d, p, x,
-                           values, c, root)
-            if before >= 0 and found != before and bends < _MAX_CENTERS:
-                place, bend = _fold(node[j - 1], t, before, found, y, base, exponents,
-                                    coefficients, degree, inverse, own_d, p, x, values, c, root,
-                                    outside)
+            found = _roots(
+                t, y, base, exponents, coefficients, degree, inverse, own_d, p, x, values, c, root
+            )
+            # Roots meet in pairs; a single one has left through the end of the line.
+            if before >= 0 and abs(found - before) == 2 and bends < _MAX_CENTERS:
+                place, bend = _fold(
+                    node[j - 1],
+                    t,
+                    before,
+                    found,
+                    y,
+                    base,
+                    exponents,
+                    coefficients,
+                    degree,
+                    inverse,
+                    own_d,
+                    p,
+                    x,
+                    values,
+                    c,
+                    root,
+                    outside,
+                )
                 if bend < _RADIUS[k - 2] * space[j]:
                     centers[bends], widths[bends] = place, bend
                     bends += 1
-                found = _roots(t, y, base, exponents, coefficients, degree, inverse, own_d, p, x,
-                               values, c, root)
+                found = _roots(
+                    t,
+                    y,
+                    base,
+                    exponents,
+                    coefficients,
+                    degree,
+                    inverse,
+                    own_d,
+                    p,
+                    x,
+                    values,
+                    c,
+                    root,
+                )
             for s in range(found):
                 v = root[s]
                 exponent = lift - 0.5 * (t * t + v * v)
+                if exponent < -depth:
+                    old_own[s] = old_across[s] = 0.0  # takes no part in any comparison
+                    continue
                 for a in range(k):
                     x[a] = base[a] + p[a] * t + v * own_d[a]
                 gradient_of(exponents, coefficients, x, gradient)
@@ -142,8 +226,6 @@ def _plane(
                             widths[bends] = 0.5 * math.hypot(gap_t, gap_v) / angle
                             bends += 1
                 old_v[s], old_own[s], old_across[s] = v, own, across
-                if exponent < -depth:
-                    continue
                 for b in range(k):
                     slope = 0.0
                     for a in range(k):
@@ -168,9 +250,19 @@ def _plane(
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _roots(
-    t: float, y: float, base: np.ndarray, exponents: np.ndarray, coefficients: np.ndarray,
-    degree: int, inverse: np.ndarray, d: np.ndarray, p: np.ndarray,
-    x: np.ndarray, values: np.ndarray, c: np.ndarray, root: np.ndarray,
+    t: float,
+    y: float,
+    base: np.ndarray,
+    exponents: np.ndarray,
+    coefficients: np.ndarray,
+    degree: int,
+    inverse: np.ndarray,
+    d: np.ndarray,
+    p: np.ndarray,
+    x: np.ndarray,
+    values: np.ndarray,
+    c: np.ndarray,
+    root: np.ndarray,
 ) -> int:
     """Roots v on the line base + p t + d v."""
     for q in range(degree + 1):
@@ -187,10 +279,23 @@ def _roots(
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _fold(
-    left: float, right: float, n_left: int, n_right: int, y: float, base: np.ndarray,
-    exponents: np.ndarray, coefficients: np.ndarray, degree: int, inverse: np.ndarray,
-    d: np.ndarray, p: np.ndarray, x: np.ndarray, values: np.ndarray, c: np.ndarray,
-    root: np.ndarray, outside: float,
+    left: float,
+    right: float,
+    n_left: int,
+    n_right: int,
+    y: float,
+    base: np.ndarray,
+    exponents: np.ndarray,
+    coefficients: np.ndarray,
+    degree: int,
+    inverse: np.ndarray,
+    d: np.ndarray,
+    p: np.ndarray,
+    x: np.ndarray,
+    values: np.ndarray,
+    c: np.ndarray,
+    root: np.ndarray,
+    outside: float,
 ) -> tuple[float, float]:
     """Place where two roots meet, and the radius of the curve there; infinite if it is nothing."""
     more, less = (left, right) if n_left > n_right else (right, left)
@@ -198,14 +303,16 @@ def _fold(
     inside = more
     for _ in range(14):
         middle = 0.5 * (more + less)
-        found = _roots(middle, y, base, exponents, coefficients, degree, inverse, d, p, x, values,
-                       c, root)
+        found = _roots(
+            middle, y, base, exponents, coefficients, degree, inverse, d, p, x, values, c, root
+        )
         if found >= many:
             inside, more = more, middle
         else:
             less = middle
-    found = _roots(inside, y, base, exponents, coefficients, degree, inverse, d, p, x, values, c,
-                   root)
+    found = _roots(
+        inside, y, base, exponents, coefficients, degree, inverse, d, p, x, values, c, root
+    )
     if found < 2:
         return 0.0, np.inf
     pair = 0
@@ -222,9 +329,17 @@ def _fold(
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _critical(
-    P: np.ndarray, j: int, y: float, base: np.ndarray,
-    axis: np.ndarray, place: np.ndarray, value: np.ndarray, curvature: np.ndarray,
-    point: np.ndarray, centers: np.ndarray, widths: np.ndarray,
+    P: np.ndarray,
+    j: int,
+    y: float,
+    base: np.ndarray,
+    axis: np.ndarray,
+    place: np.ndarray,
+    value: np.ndarray,
+    curvature: np.ndarray,
+    point: np.ndarray,
+    centers: np.ndarray,
+    widths: np.ndarray,
 ) -> int:
     """Critical coordinates on the axis along which direction j moves most; returns how many."""
     main, outer = 0, 0

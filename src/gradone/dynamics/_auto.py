@@ -1,0 +1,235 @@
+r"""Step sizes that work, from the linear theory of the escape.
+
+A neuron without overlap escapes at the best rate for eta = s d^-q with s, q from
+:mod:`gradone.analysis.escape`. A batch of b samples divides the noise by b, so that
+eta = b s d^-q takes the same number of samples, as long as
+
+.. math:: \eta\,\Big(\frac db + 1\Big) \sum_j a_j^2\,\mathbb{E}[\sigma'^2] \le \frac12 \qquad [SG-6]
+
+keeps the squared loss from overshooting (the correlation loss: without d/b).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..analysis.escape import LinearStage, escape
+from ..base.errors import OutOfRegime
+from ..targets.activation import Activation
+from ..targets.student import Rule, Student
+from ..targets.target import Target, variance
+
+_PATIENCE = 4.0  # run this many times longer than the first direction needs
+_LONGEST = 3 * 10**7  # updates that nobody should start by accident
+_INNER = (0.1, 0.3)  # d times the inner steps, sqrt(d) times the radii that are tried
+_STEPS = (0.03, 0.1, 0.3, 1.0)  # d times the steps that are tried where the rule depends on them
+_TYPICAL = 4  # kinds of neurons that are looked at
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """A linear stage with a step gamma = d eta (one sample) and the speed that it gives."""
+
+    stage: LinearStage
+    gamma: float
+    inner: float | None
+
+    @property
+    def speed(self) -> tuple[float, float]:
+        """Larger is faster: the order of the escape first, then the rate."""
+        stage, gamma = self.stage, self.gamma
+        if stage.exponent is None:
+            return -math.inf, 0.0
+        lead = stage.speed.value if stage.exponent == 1 else stage.top.value
+        return -float(stage.exponent), gamma * (lead - gamma / 2 * stage.variance.value)
+
+
+def chosen_steps(target: Target, student: Student, d: int) -> tuple[Student, int, list[str]]:
+    """Student with numbers for step sizes, number of updates, and what to tell the user.
+
+    Examples
+    --------
+    >>> from gradone.targets.student import read_student
+    >>> blind = read_student(width=1, activation="relu(z)", loss="correlation")
+    >>> student, _, notes = chosen_steps(Target("He3(z)"), blind, 1000)
+    >>> "rule 'extragradient'" in notes[-1]
+    True
+    """
+    try:
+        best = _best(target, student, d)
+    except OutOfRegime as error:
+        stage = None
+        gamma, inner, notes = (
+            _cautious(target, student),
+            None,
+            [f"No theory of the escape: {error}."],
+        )
+    else:
+        stage, gamma, inner = best.stage, best.gamma, best.inner
+        notes = _advice(target, student, d, stage)
+    automatic = student.step_size == "auto"
+    if automatic:
+        eta = min(gamma / d * student.batch_size, _largest(student, d))
+        scaled: dict[str, Any] = {"step_size": eta}
+        if inner is not None and student.rule == "sam_normalized":
+            scaled["radius"] = inner / math.sqrt(d)
+        elif inner is not None and student.rule in ("extragradient", "sam"):
+            scaled["inner_step_size"] = inner / d
+        student = replace(student, **scaled)
+        chosen = ", ".join(f"{name} = {value:.3g}" for name, value in scaled.items())
+        notes.insert(0, f"Chosen: {chosen}.")
+    steps, note = _duration(stage, student, d)
+    return student, steps, notes + note
+
+
+# ---- the step
+
+
+def _best(target: Target, student: Student, d: int) -> _Choice:
+    """Fastest escape over the neurons and, where the rule has a free number, over its values."""
+    choices = []
+    for a, activation, seen in _neurons(target, student):
+        for inner in _inner_values(student, d):
+            stage = _stage(seen, activation, student.rule, student, a, inner)
+            choices.append(_Choice(stage, _gamma(stage, student, inner, d), inner))
+    return max(choices, key=lambda choice: choice.speed)
+
+
+def _neurons(target: Target, student: Student) -> list[tuple[float, Activation, Target]]:
+    """Typical neurons: readout, activation with its bias, and the target as they see it.
+
+    With the squared loss the other neurons are subtracted from the label: as long as nothing is
+    learned they are independent of it, a constant and noise.
+    """
+    kinds = sorted({pair for pair in zip(student.readout, student.bias, strict=True) if pair[0]})
+    if len(kinds) > _TYPICAL:
+        kinds = [kinds[round(i * (len(kinds) - 1) / (_TYPICAL - 1))] for i in range(_TYPICAL)]
+    shifted = {b: _with_bias(student.activation, b) for b in set(student.bias)}
+    result = []
+    for a, b in kinds:
+        seen = target
+        if student.loss == "square" and student.width > 1:
+            mean = noise = 0.0
+            for a_other, b_other in zip(student.readout, student.bias, strict=True):
+                mean += a_other * shifted[b_other].hermite(0).value
+                noise += a_other**2 * variance(shifted[b_other].expression).value
+            mean -= a * shifted[b].hermite(0).value
+            noise -= a**2 * variance(shifted[b].expression).value
+            text = f"({target.text}) - ({mean!r})" if abs(mean) > 1e-12 else target.text
+            seen = Target(text, noise=target.noise + max(noise, 0.0))
+        result.append((a, shifted[b], seen))
+    return result
+
+
+def _with_bias(activation: Activation, bias: float) -> Activation:
+    if not bias:
+        return activation
+    return Activation(re.sub(r"\bz1?\b", f"(z + ({bias!r}))", activation.text))
+
+
+def _inner_values(student: Student, d: int) -> tuple[float | None, ...]:
+    match student.rule:
+        case "plain":
+            return (None,)
+        case "sam_normalized":
+            return _INNER if student.radius is None else (student.radius * math.sqrt(d),)
+        case "k_steps" | "look_ahead":
+            given = student.inner_step_size
+            if given is None and student.step_size != "auto":
+                given = student.eta
+            return _STEPS if given is None else (given * d,)
+    return _INNER if student.inner_step_size is None else (student.inner_step_size * d,)
+
+
+def _stage(
+    target: Target, activation: Activation, rule: Rule, student: Student, a: float,
+    inner: float | None,
+) -> LinearStage:  # fmt: skip
+    return escape(
+        target,
+        activation,
+        rule=rule,
+        loss=student.loss,
+        readout=a,
+        inner_step=None if rule in ("plain", "sam_normalized") else inner,
+        inner_steps=student.inner_steps,
+        radius=inner if rule == "sam_normalized" else None,
+    )
+
+
+def _gamma(stage: LinearStage, student: Student, inner: float | None, d: int) -> float:
+    """Step for one sample, times d."""
+    if student.step_size != "auto":
+        return student.eta * d / student.batch_size
+    if student.rule in ("k_steps", "look_ahead"):  # the step is the inner one
+        return float(inner or 0.0) * float(student.interpolation or 1.0)
+    if stage.step_size is None:
+        return _small(stage.variance.value)
+    return float(stage.step_size) * d ** (1 - stage.step_power)
+
+
+def _small(V: float) -> float:
+    """Step whose noise moves the squared norm by 4 % in d samples."""
+    return 0.2 / math.sqrt(V)
+
+
+def _cautious(target: Target, student: Student) -> float:
+    """Small step where the theory is silent, from the sizes of labels and slopes."""
+    return _small(target.expression.second_moment().value * _curvature(student))
+
+
+def _curvature(student: Student) -> float:
+    slope = student.activation.derivative().expression
+    return sum(a * a for a in student.readout) * slope.second_moment().value
+
+
+def _largest(student: Student, d: int) -> float:
+    """Bound [SG-6]."""
+    load = d / student.batch_size if student.loss == "square" else 0.0
+    return 0.5 / ((load + 1.0) * _curvature(student))
+
+
+# ---- what to say
+
+
+def _advice(target: Target, student: Student, d: int, stage: LinearStage) -> list[str]:
+    """One sentence where another rule learns what this one does not, or much faster."""
+    if stage.exponent is not None and stage.exponent <= 2:
+        return []
+    others = []
+    rules: tuple[Rule, ...] = ("extragradient", "sam")
+    for rule in rules:
+        if rule != student.rule:
+            other = replace(student, rule=rule, inner_step_size=None, step_size="auto")
+            others.append((rule, _best(target, other, d)))
+    rule, best = max(others, key=lambda pair: pair[1].speed)
+    here = f"The rule '{student.rule}' with {student.activation.text} "
+    here += "cannot escape from a random start" if stage.exponent is None else (
+        f"needs O(d^{stage.exponent - 1}) steps"
+    )  # fmt: skip
+    if best.stage.exponent is None or best.stage.exponent > 2:
+        return [here + "; another activation, such as tanh(z + 0.2), may see more."]
+    order = best.stage.scaling
+    return [
+        f"{here}; the rule '{rule}' with inner_step_size = {best.inner:g}/d escapes in O({order})."
+    ]
+
+
+def _duration(stage: LinearStage | None, student: Student, d: int) -> tuple[int, list[str]]:
+    """Number of updates after which the first direction is learned, and some more."""
+    usual = 20 * d * math.log(d + 1) / student.batch_size
+    steps, note = usual, []
+    if stage is not None and stage.exponent is not None and d >= 16:
+        gamma = student.eta * d / student.batch_size
+        time = stage.hitting_time(d, step_size=gamma * d ** (stage.step_power - 1)).value
+        if math.isfinite(time):
+            steps = _PATIENCE * time / student.batch_size
+    if steps > _LONGEST:
+        note = [
+            f"The theory asks for about {steps:.1g} updates; the run stops at {_LONGEST}. Give steps "
+            "for a longer one."
+        ]
+    return max(int(min(steps, _LONGEST)), 10), note

@@ -1,0 +1,80 @@
+"""The chain of order parameters as machine code, for one student and target."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal
+
+from ..targets.language.compiled import load_module, module_source
+from ..targets.language.expression import Expression
+from ..targets.student import Student
+
+Kind = Literal["single", "batch", "repeated"]
+
+_LINE = "# " + "-" * 98 + "\n"
+_DISPLACED = ("extragradient", "sam", "sam_normalized")
+_REPEATED = ("k_steps", "look_ahead")
+
+
+def kind_of_chain(student: Student) -> Kind:
+    """Which of the patterns simulates a student."""
+    if student.batch_size == 1:
+        return "single"
+    return "batch" if student.rule == "plain" else "repeated"
+
+
+def compiled_chain(student: Student, target: Expression) -> Callable[..., int]:
+    """Function ``advance`` of the chain; compiled once for each student and target, kept on disk.
+
+    Examples
+    --------
+    >>> from gradone.targets.student import read_student
+    >>> chain = compiled_chain(read_student(), Expression("z1"))
+    >>> chain is compiled_chain(read_student(width=3, step_size=0.1), Expression("z1"))
+    True
+    """
+    return _chain(
+        kind_of_chain(student),
+        student.activation.expression,
+        target,
+        student.rule,
+        student.loss,
+        student.geometry,
+    )
+
+
+@lru_cache(maxsize=64)
+def _chain(
+    kind: Kind, activation: Expression, target: Expression, rule: str, loss: str, geometry: str
+) -> Callable[..., int]:
+    functions = {
+        "sigma": (activation.tree, 1),
+        "slope": (activation.derivative().tree, 1),
+        "target": (target.tree, target.r),
+    }
+    choices = {
+        "SQUARE_LOSS": loss == "square",
+        "DISPLACED": rule in _DISPLACED,
+        "NORMALIZED": rule == "sam_normalized",
+        "REPEATED": rule in _REPEATED,
+        "UNIT_NORM": geometry != "euclidean",
+        "TANGENT": geometry == "spherical",
+    }
+    constants = "".join(f"{name} = {value}\n" for name, value in choices.items())
+    coordinates = ", ".join(f"x[{k}]" for k in range(target.r))
+    label = (
+        '\n\n@njit(nogil=True, error_model="numpy")\n'
+        f"def label(x):\n    return target({coordinates})\n"
+    )
+    head = module_source(functions) + "\nimport numpy as np\n\n" + constants + label
+    chain: Any = load_module(head + _pattern("frame") + _pattern(kind)).advance
+    return chain
+
+
+@lru_cache(maxsize=4)
+def _pattern(name: str) -> str:
+    """The part of a pattern that is the same for all."""
+    path = Path(__file__).parent / "patterns" / f"{name}.py"
+    return path.read_text(encoding="utf-8").split(_LINE, 1)[1]

@@ -1,0 +1,121 @@
+r"""A Gaussian data set that is revealed gradually: only what a run has looked at is ever drawn.
+
+The rows of X (n, d) are samples. Known at any time are their coordinates :math:`U = XV` on m
+orthonormal directions V, and l orthonormal combinations F (n, l) of samples whose sums
+:math:`F^\top X` lie in the span of V. What is left, :math:`(1 - FF^\top)X(1 - VV^\top)`, is
+Gaussian and independent of all that is known. The sum :math:`X^\top c` over samples, whatever c may
+have learned from what is known, then adds one direction: with f the normalized part of c outside F,
+
+.. math:: F \leftarrow [F, f], \qquad U \leftarrow [U,\ \rho f + (1 - FF^\top)g], \qquad
+          \rho \sim \chi_{d-m}, \quad g \sim N(0, I_n).     [RV-1]
+
+After that :math:`X^\top c` has the coordinates :math:`U^\top c`. Once m = d the samples are known
+completely, and once l = n every sum of samples is; so is a c in the span of F at any time. In these
+three cases nothing is added, and the same coordinates hold without any change of the law.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+
+class RevealedSamples:
+    """Samples of which the first coordinates are drawn, and the others as sums ask for them.
+
+    Parameters
+    ----------
+    n, d : int
+        Number of samples and dimension.
+    known : int
+        Coordinates drawn at once: those on the directions of target and student.
+    sums : int
+        Largest number of sums that will be asked for.
+    rng : Generator
+        Source of the samples.
+    dtype : dtype
+        Type of the coordinates.
+
+    Examples
+    --------
+    The squared length of a sum of 10 samples is chi^2 with d degrees of freedom, times 10:
+
+    >>> samples = RevealedSamples(10, 400, 3, 5, rng=np.random.default_rng(0))
+    >>> samples.reveal(np.ones((10, 1)))
+    >>> samples.coordinates.shape
+    (10, 4)
+    >>> bool(abs((samples.coordinates.sum(axis=0) ** 2).sum() / 4000 - 1) < 0.5)
+    True
+    """
+
+    def __init__(
+        self,
+        n: int,
+        d: int,
+        known: int,
+        sums: int,
+        *,
+        rng: np.random.Generator,
+        dtype: np.dtype | type = np.float64,
+    ) -> None:
+        self.n, self.d = n, d
+        self._rng, self._dtype = rng, np.dtype(dtype)
+        room = hidden_directions(n, d, known, sums)
+        # Columns are appended: each is contiguous.
+        self._U = np.empty((n, known + room), self._dtype, order="F")
+        self._F = np.empty((n, room), self._dtype, order="F")
+        self._U[:, :known] = self._normal(known)
+        self._m, self._l = known, 0
+        # Below this share of c its part outside F is rounding error.
+        self._negligible = 100 * np.finfo(self._dtype).eps
+
+    @property
+    def coordinates(self) -> np.ndarray:
+        """U (n, m), a view."""
+        return self._U[:, : self._m]
+
+    def reveal(self, C: np.ndarray) -> None:
+        """Make the sums X^T c over samples known for every column c of C (n, k)."""
+        outside = np.array(C, dtype=self._dtype, order="F")
+        sizes = np.linalg.norm(outside, axis=0)
+        old = self._F[:, : self._l]
+        for _ in range(2):  # once leaves errors of the size of what was removed
+            outside -= old @ (old.T @ outside)
+        first = self._l
+        for c, size in zip(outside.T, sizes, strict=True):
+            if self._m == self.d or self._l == self.n:
+                break
+            new = self._F[:, first : self._l]
+            for _ in range(2):
+                c -= new @ (new.T @ c)
+            length = float(np.linalg.norm(c))
+            if length > self._negligible * float(size):
+                self._append(c / self._dtype.type(length))
+
+        new, columns = self._F[:, first : self._l], self._normal(self._l - first)
+        columns -= old @ (old.T @ columns)
+        # Each column knows the combinations up to its own, and those after it are independent.
+        columns -= new @ np.triu(new.T @ columns)
+        self._U[:, self._m - columns.shape[1] : self._m] += columns
+
+    def _append(self, f: np.ndarray) -> None:
+        """Add the combination f and the length of its sum."""
+        self._F[:, self._l] = f
+        self._U[:, self._m] = self._dtype.type(math.sqrt(self._rng.chisquare(self.d - self._m))) * f
+        self._l, self._m = self._l + 1, self._m + 1
+
+    def _normal(self, k: int) -> np.ndarray:
+        """Standard normal columns (n, k)."""
+        return self._rng.standard_normal((k, self.n), dtype=self._dtype.type).T
+
+
+def hidden_directions(n: int, d: int, known: int, sums: int) -> int:
+    """Directions that this number of sums over samples can reveal at most.
+
+    Examples
+    --------
+    >>> hidden_directions(n=60, d=40, known=4, sums=100)
+    36
+    """
+    return min(sums, n, d - known)

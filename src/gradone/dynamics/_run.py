@@ -1,0 +1,128 @@
+"""All replicates of a run: in threads, watched, stopped in good order."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from functools import partial
+
+from ..base.progress import Progress
+from ._chain import Chain, Problem, Records
+from ._compile import compiled_chain
+
+_POLL = 0.1  # seconds between two looks at the progress
+
+
+@dataclass
+class Outcome:
+    """What a run left.
+
+    Parameters
+    ----------
+    records : Records
+        States at the marks, NaN where the run did not come.
+    interrupted : bool
+        Whether it was stopped from outside.
+    diverged_at : int or None
+        First update at which a replicate ran away.
+    replicate : int
+        Which one.
+    """
+
+    records: Records
+    interrupted: bool = False
+    diverged_at: int | None = None
+    replicate: int = 0
+
+
+class _Crew:
+    """Threads that take the replicates one after the other."""
+
+    def __init__(self, problem: Problem, replicates: int) -> None:
+        self.problem = problem
+        self.records = Records.empty(problem, replicates)
+        self.stop = threading.Event()
+        self.done = [0] * replicates
+        self.failures: list[tuple[int, int]] = []
+        self._next = itertools.count()
+        self._lock = threading.Lock()
+
+    @property
+    def horizon(self) -> int:
+        """Where runs end: once one has run away, the others are needed up to that update only."""
+        return min((step for step, _ in self.failures), default=self.problem.steps)
+
+    def work(self) -> None:
+        while not self.stop.is_set():
+            with self._lock:
+                replicate = next(self._next)
+            if replicate >= len(self.done):
+                return
+            chain = Chain(self.problem, replicate, self.records.of(replicate))
+            while chain.done < self.horizon and not self.stop.is_set():
+                chain.advance()
+                self.done[replicate] = chain.done
+                if chain.diverged_at is not None:
+                    self.failures.append((chain.diverged_at, replicate))
+                    break
+
+
+def run_replicates(
+    problem: Problem, replicates: int, *, workers: int | None, progress: Progress
+) -> Outcome:
+    """Simulate all replicates; the numbers do not depend on the number of workers."""
+    compiled_chain(problem.student, problem.target.expression)  # in one thread
+    crew = _Crew(problem, replicates)
+    count = min(replicates, workers or available_cores())
+    interrupted = False
+    with ThreadPoolExecutor(count) as pool:
+        futures: list[Future[None]] = [pool.submit(crew.work) for _ in range(count)]
+        waiting = partial(wait, futures, timeout=_POLL)
+        try:
+            while waiting().not_done:
+                if progress.step(sum(crew.done), replicates * problem.steps):
+                    interrupted = True
+                    break
+        except KeyboardInterrupt:
+            interrupted = True
+        finally:
+            crew.stop.set() if interrupted else None
+            progress.close()
+        for future in futures:
+            future.result()
+    outcome = Outcome(crew.records, interrupted)
+    if crew.failures:
+        outcome.diverged_at, outcome.replicate = min(crew.failures)
+        for part in vars(crew.records).values():
+            part[:, problem.marks >= outcome.diverged_at] = float("nan")
+    return outcome
+
+
+def available_cores() -> int:
+    """Processors that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def stable_factor(problem: Problem, outcome: Outcome) -> tuple[float, int] | None:
+    """Power of 1/2 that keeps the replicate that ran away within bounds, and over how many updates.
+
+    It is tried, with the same random numbers, over the time in which the run failed and three times
+    that.
+    """
+    assert outcome.diverged_at is not None
+    factor = 1.0
+    for _ in range(30):
+        factor /= 2
+        steps = min(problem.steps, int(4 * outcome.diverged_at / factor), 100_000)
+        trial = problem.slower(factor, steps)
+        chain = Chain(trial, outcome.replicate, Records.empty(trial, 1).of(0))
+        while chain.done < steps and chain.diverged_at is None:
+            chain.advance()
+        if chain.diverged_at is None:
+            return factor, steps
+    return None

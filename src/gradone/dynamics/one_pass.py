@@ -1,0 +1,307 @@
+"""The verb ``sgd``: one-pass SGD at finite dimension, simulated exactly on order parameters."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..base.curves import curve
+from ..base.errors import BadData, NotConverged, OutOfRegime
+from ..base.memory import require_memory
+from ..base.progress import Progress, watcher
+from ..targets.activation import Activation
+from ..targets.sampled import Sampled, whole_number
+from ..targets.student import read_start, read_student
+from ..targets.target import Target, as_target
+from ._chain import Problem
+from ._run import Outcome, run_replicates, stable_factor
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+LABELS = {
+    "overlap": ("M", "overlaps of the neurons with the hidden directions"),
+    "norm": ("Q", "scalar products of the neurons"),
+    "recovery": ("R", "part of each hidden direction in the span of the neurons"),
+    "readout": ("a", "readout weights"),
+    "bias": ("b", "biases"),
+}
+
+
+def sgd(
+    target: Sampled | str,
+    *,
+    d: int,
+    width: int = 4,
+    activation: str | Activation = "relu(z)",
+    steps: int | None = None,
+    step_size: float | str = "auto",
+    rule: str = "plain",
+    inner_step_size: float | None = None,
+    inner_steps: int = 2,
+    radius: float | None = None,
+    interpolation: float | None = None,
+    loss: str = "square",
+    geometry: str = "euclidean",
+    batch_size: int = 1,
+    readout: Any = "signs",
+    bias: Any = 0.0,
+    train_readout: float | None = None,
+    train_bias: float | None = None,
+    weight_decay: float = 0.0,
+    init: Any = "random",
+    record: Any = 200,
+    replicates: int = 16,
+    seed: int = 0,
+    workers: int | None = None,
+    progress: Progress | bool = True,
+) -> xr.Dataset:
+    r"""One-pass SGD of a two-layer network, exact in law at dimension d, at a cost without d.
+
+    The student :math:`f(x) = \sum_j a_j \sigma(\langle w_j, x\rangle + b_j)` sees fresh Gaussian
+    samples. Its overlaps with the hidden directions and its norms
+
+    .. math:: M = W W^{\star\top} \quad (p \times r), \qquad Q = W W^\top \quad (p \times p)
+
+    are a Markov chain of their own; that chain is simulated, and no vector of dimension d is ever
+    formed. The numbers have the law of a simulation of the network itself, at every d.
+
+    Parameters
+    ----------
+    target : Target or str
+        What is learned.
+    d : int
+        Input dimension, at least r + width.
+    width, activation, rule, loss, geometry, batch_size, weight_decay
+        The student and its update, see :class:`gradone.targets.student.Student`.
+    steps : int, optional
+        Number of updates; by default a few times what the linear theory says the first direction
+        needs.
+    step_size : float or "auto"
+        :math:`\eta`, of the order of 1/d for one sample per update. ``"auto"`` takes it from the
+        linear theory of the escape (and `inner_step_size` or `radius`, where the rule needs one and
+        none is given); ``attrs["notes"]`` says what was chosen, and when the rule cannot learn the
+        target, which one could.
+    inner_step_size, inner_steps, radius, interpolation
+        Numbers of the rules that look at a batch more than once.
+    readout, bias : "signs", float or array
+        Readout weights at the start (1, -1, 1, ... without 1/width, or an array), and biases.
+    train_readout, train_bias : float, optional
+        Their step sizes; they are fixed by default.
+    init : "random", "orthogonal" or {"M": ..., "Q": ...}
+        Rows of W independent and uniform on the unit sphere; M = 0 and Q = I; or given.
+    record : int or array of int
+        Number of logarithmically spaced times, or the numbers of updates after which to look.
+    replicates : int
+        Independent runs.
+    seed : int
+        Seed of everything random; runs with other rules or step sizes see the same samples.
+    workers : int, optional
+        Threads; all processors by default. The results do not depend on it.
+    progress : bool or Progress
+        True draws a bar on a terminal for runs over two seconds. An object is told the progress by
+        ``step(i, total)`` and stops the run by returning True.
+
+    Returns
+    -------
+    xarray.Dataset
+        ``overlap`` M (replicate, step, neuron, direction), ``norm`` Q (replicate, step, neuron,
+        neuron2), ``recovery`` (replicate, step, direction), and ``readout``, ``bias`` (replicate,
+        step, neuron) where they are trained. The coordinate ``time`` is step/d. The errors
+        ``*_err`` are 0: the simulation is exact, its spread is that over ``replicate``.
+
+    Raises
+    ------
+    NotConverged
+        The weights ran away; the message says when, and which step size did not. ``.last`` holds
+        the run up to there.
+
+    Notes
+    -----
+    ``recovery`` is :math:`R_k = \sqrt{[M^\top Q^+ M]_{kk}}`, the cosine of direction k with the
+    span of the neurons; neurons that know nothing have about :math:`\sqrt{p/d}`. Interrupted by
+    Ctrl-C, the Dataset holds what was done; the rest is NaN. Formulas: [SG-1] to [SG-5] in
+    ``gradone.dynamics.patterns``. Cost of one update of batch size b: O(b (r + p) p), plus
+    O(b p^2 m) for a rule that needs m gradients of the same batch.
+
+    References
+    ----------
+    Saad and Solla 1995; Arnaboldi et al. 2024, arXiv:2405.15459.
+
+    Examples
+    --------
+    A single neuron on the sphere learns z1 in O(d) steps:
+
+    >>> import gradone as gd
+    >>> run = gd.dynamics.sgd("z1", d=1000, width=1, activation="z", steps=3000, step_size=1e-3,
+    ...                       loss="correlation", geometry="spherical", replicates=4)
+    >>> bool((run.overlap.isel(step=-1) > 0.5).all())
+    True
+    """
+    target = _multi_index(as_target(target))
+    student = read_student(
+        width=width, activation=activation, step_size=step_size, rule=rule,
+        inner_step_size=inner_step_size, inner_steps=inner_steps, radius=radius,
+        interpolation=interpolation, loss=loss, geometry=geometry, batch_size=batch_size,
+        readout=readout, bias=bias, train_readout=train_readout, train_bias=train_bias,
+        weight_decay=weight_decay,
+    )  # fmt: skip
+    d = whole_number("d", d)
+    if d < target.r + student.width:
+        raise BadData(
+            f"d must be at least r + width = {target.r} + {student.width}, got {d}: hidden "
+            "directions and neurons must have room to be independent; use a larger d"
+        )
+    replicates = whole_number("replicates", replicates)
+    if workers is not None:
+        workers = whole_number("workers", workers)
+    notes: list[str] = []
+    if student.step_size == "auto" or steps is None:
+        from ._auto import chosen_steps
+
+        student, suggested, notes = chosen_steps(target, student, d)
+        steps = suggested if steps is None else steps
+    steps = whole_number("steps", steps)
+    problem = Problem(
+        target,
+        student,
+        d,
+        steps,
+        whole_number("seed", seed, least=0),
+        read_start(init, width=student.width, r=target.r),
+        _marks(record, steps),
+    )
+    _check_memory(problem, replicates)
+    outcome = run_replicates(
+        problem, replicates, workers=workers, progress=watcher(progress, "sgd")
+    )
+    if outcome.interrupted:
+        notes.append("The run was interrupted: what was not simulated is NaN.")
+    dataset = _dataset(problem, outcome, replicates, notes)
+    if outcome.diverged_at is not None:
+        raise NotConverged(_divergence(problem, outcome), last=dataset)
+    return dataset
+
+
+def _multi_index(target: Sampled) -> Target:
+    if not isinstance(target, Target):
+        raise OutOfRegime(
+            f"the chain needs a function of a fixed number of directions, got a "
+            f"{type(target).__name__}; simulate its network with a learner instead"
+        )
+    return target
+
+
+def _marks(record: Any, steps: int) -> np.ndarray:
+    """Numbers of updates after which the state is kept."""
+    if np.ndim(record) == 0:
+        count = whole_number("record", record)
+        # No more logarithmic times than steps can be told apart: a huge count asks for all.
+        times = np.geomspace(1, steps, min(count, 50 * steps))
+        return np.unique(np.concatenate([[0], np.round(times)]).astype(np.int64))
+    marks = np.asarray(record)
+    if marks.ndim != 1 or not marks.size or marks.dtype.kind not in "iu":
+        raise BadData(f"record must be a number of times or a sequence of steps, got {record!r}")
+    if marks.min() < 0 or marks.max() > steps:
+        raise BadData(
+            f"record must hold steps from 0 to {steps}, got {int(marks.min())} to "
+            f"{int(marks.max())}; make steps larger or leave these times out"
+        )
+    return np.unique(marks).astype(np.int64)
+
+
+def _check_memory(problem: Problem, replicates: int) -> None:
+    p, r, s = problem.student.width, problem.target.r, problem.student
+    times = len(problem.marks)
+    # Twice each quantity, for the value and its error; columns of L; work of the singular values.
+    numbers = 3 * p * r + 4 * p * p + 2 * r + 4 * p
+    require_memory(
+        8 * replicates * times * numbers,
+        f"the record of {replicates} runs at {times} times",
+        "Use a smaller record or fewer replicates.",
+    )
+    if s.batch_size > 1 and s.rule != "plain":
+        require_memory(
+            16 * s.batch_size * (r + 4 * p + 2 * problem.slots),
+            f"a batch of {s.batch_size} samples that is seen several times",
+            'Use a smaller batch_size, or rule="plain".',
+        )
+
+
+def _recovery(M: np.ndarray, L: np.ndarray) -> np.ndarray:
+    """R_k: length of the projection of direction k on the span of the rows of [M, L]."""
+    known = np.isfinite(M).all((-1, -2))
+    result = np.full((*M.shape[:-2], M.shape[-1]), np.nan)
+    rows = np.concatenate([M[known], L[known]], axis=-1)
+    # The span does not change with the norms; without them its rank is easier to decide.
+    rows /= np.linalg.norm(rows, axis=-1, keepdims=True)
+    _, sizes, axes = np.linalg.svd(rows, full_matrices=False)
+    inside = sizes > 1e-13 * sizes[:, :1]
+    result[known] = np.sqrt((axes[..., : M.shape[-1]] ** 2 * inside[..., None]).sum(-2))
+    return np.minimum(result, 1.0)
+
+
+def _dataset(problem: Problem, outcome: Outcome, replicates: int, notes: list[str]) -> xr.Dataset:
+    kept, student = outcome.records, problem.student
+    M, L = kept.M, np.swapaxes(kept.columns, -1, -2)
+    quantities = {
+        "overlap": (("replicate", "step", "neuron", "direction"), M),
+        "norm": (
+            ("replicate", "step", "neuron", "neuron2"),
+            M @ np.swapaxes(M, -1, -2) + L @ np.swapaxes(L, -1, -2),
+        ),
+        "recovery": (("replicate", "step", "direction"), _recovery(M, L)),
+    }
+    if student.train_readout is not None:
+        quantities["readout"] = (("replicate", "step", "neuron"), kept.readout)
+    if student.train_bias is not None:
+        quantities["bias"] = (("replicate", "step", "neuron"), kept.bias)
+    values: dict[str, tuple[Any, Any]] = {}
+    for name, (dims, array) in quantities.items():
+        values[name] = (dims, array)
+        values[f"{name}_err"] = (dims, np.zeros(array.shape))
+    neurons = np.arange(1, student.width + 1)
+    start = problem.start
+    if not isinstance(start, str):
+        start_text: Any = {"M": start[0], "Q": start[1]}
+    else:
+        start_text = start
+    dataset = curve(
+        values,
+        {
+            "replicate": np.arange(replicates),
+            "step": problem.marks,
+            "neuron": neurons,
+            "neuron2": neurons,
+            "direction": np.arange(1, problem.target.r + 1),
+        },
+        source="simulation:sgd",
+        target=problem.target.text,
+        params=student.params
+        | {"d": problem.d, "steps": problem.steps, "noise": problem.target.noise}
+        | {"init": start_text},
+        seed=problem.seed,
+        labels=LABELS,
+    )
+    dataset.attrs["notes"] = " ".join(notes)
+    return dataset.assign_coords(time=("step", problem.marks / problem.d))
+
+
+def _divergence(problem: Problem, outcome: Outcome) -> str:
+    student = problem.student
+    text = (
+        f"the weights of replicate {outcome.replicate} ran away at step {outcome.diverged_at} with "
+        f"step_size = {student.eta:g}; the run up to there is in error.last. "
+    )
+    found = stable_factor(problem, outcome)
+    if found is None:
+        return text + "No smaller step that was tried is stable: check target, activation and init."
+    factor, steps = found
+    slower = problem.slower(factor, steps).student
+    names = ["step_size", "inner_step_size", "train_readout", "train_bias"]
+    changes = [f"{n} = {v:.3g}" for n in names if (v := getattr(slower, n)) is not None]
+    return (
+        text + f"Use {', '.join(changes)} or less: with the same samples this stayed within bounds "
+        f"over {steps} steps."
+    )

@@ -1,0 +1,1 @@
+"""Patterns of the compiled chains: what is the same for every student and target."""

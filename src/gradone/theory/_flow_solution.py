@@ -1,0 +1,113 @@
+"""Solutions of the flow with their errors: which means, how many runs, what their spread says."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from ..targets.student import Student
+from ..targets.target import Target
+from ._flow_erf import ErfMeans
+from ._flow_integrate import Trajectory, integrate
+from ._flow_means import LineMeans, MeanRule, SobolMeans
+from ._flow_push import Neurons, Push
+
+SCRAMBLES = 8
+# Of one step. Means over points jump when a point crosses a kink: a smaller tolerance would follow
+# these jumps one by one.
+_SMOOTH, _KINKED = 1e-8, 1e-5
+_ROUGHER = 10.0  # a second tolerance, for the error
+_ROUNDING = 1e-12
+
+
+class Flow(NamedTuple):
+    """Quantities (value, error) over time; valid up to `until`, for the reason `why`."""
+
+    values: dict[str, tuple[np.ndarray, np.ndarray]]
+    until: float
+    why: str
+
+
+def solve_flow(
+    target: Target,
+    student: Student,
+    start: Neurons,
+    times: np.ndarray,
+    *,
+    second_order: bool,
+    points: int,
+) -> Flow:
+    """Solution with errors, by the most accurate means that cover the case."""
+    fine, rough = _mean_rules(target, student, points)
+    tolerance = _SMOOTH if rough.is_smooth else _KINKED
+
+    def solve(means: MeanRule, factor: float) -> Trajectory:
+        return integrate(
+            means, student, start, times, tolerance=factor * tolerance, second_order=second_order
+        )
+
+    # Once all goes wrong at the first scramble there is no need to see the others do the same.
+    runs = [solve(fine[0], 1.0)]
+    runs += [solve(means, 1.0) for means in fine[1:] if not runs[0].why]
+    other = _quantities(solve(rough, _ROUGHER), student)
+    all_runs = [_quantities(run, student) for run in runs]
+    values = {}
+    for name, second in other.items():
+        found = np.stack([run[name] for run in all_runs])
+        error = np.abs(found[0] - second) + _ROUNDING * (1 + np.abs(second))
+        if len(found) > 1:
+            error = error + _quantile(len(found)) * found.std(axis=0, ddof=1)
+        values[name] = found.mean(axis=0), np.where(np.isfinite(error), error, np.inf)
+    last = min(runs, key=lambda run: run.until)
+    return Flow(values, last.until, last.why)
+
+
+def _mean_rules(
+    target: Target, student: Student, points: int
+) -> tuple[list[MeanRule], MeanRule]:
+    """Rules whose solutions are averaged, and the one of the rougher solution."""
+    push = Push(student)
+    if ErfMeans.covers(student, target):
+        exact = ErfMeans(student, target)
+        return [exact], exact
+    if student.width == target.r == 1 and (push.is_plain or not target.noise):
+        return [LineMeans(push, target, nodes=12)], LineMeans(push, target, nodes=8)
+    fine: list[MeanRule] = [
+        SobolMeans(push, target, scramble=i, points=points) for i in range(SCRAMBLES)
+    ]
+    return fine, fine[0]
+
+
+def _quantile(n: int) -> float:
+    """Half-width of a 99 % interval of the mean of n runs, in units of their spread."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(n - 1, 0.995)) / math.sqrt(n)
+
+
+def _quantities(run: Trajectory, student: Student) -> dict[str, np.ndarray]:
+    """What a user sees of a solution."""
+    Q = run.M @ run.M.transpose(0, 2, 1) + run.rest
+    found = {
+        "overlap": run.M,
+        "norm": Q,
+        "recovery": _recovery(run.M, Q),
+        "test_mse": run.mse,
+    }
+    if student.train_readout is not None:
+        found["readout"] = run.a
+    if student.train_bias is not None:
+        found["bias"] = run.b
+    return found
+
+
+def _recovery(M: np.ndarray, Q: np.ndarray) -> np.ndarray:
+    """R_k: cosine of direction k with the span of the neurons."""
+    known = np.isfinite(Q).all(axis=(1, 2))
+    result = np.full((len(M), M.shape[2]), np.nan)
+    inverse = np.linalg.pinv(Q[known], rcond=1e-10, hermitian=True)
+    squares = np.einsum("tjk,tjl,tlk->tk", M[known], inverse, M[known])
+    result[known] = np.sqrt(np.clip(squares, 0.0, 1.0))
+    return result
