@@ -11,6 +11,7 @@ from ..targets.language.tree import Call, nodes
 from ..targets.posterior import PosteriorChannel, posterior_channel
 from ..targets.target import Target
 from ._climb import Climb, climb
+from ._folding import invariances, symmetrized
 from ._state_evolution import (
     Averages,
     averages,
@@ -26,6 +27,8 @@ _TOLERANCE = 1e-7  # of a finished fixed point
 _ROUGH = 1e-5  # of the climb, before Newton's steps
 _DIFFERENCE = 1e-4
 _NEWTON_STEPS = 3
+_NEGLIGIBLE = 1e-4  # move after which the averages need not be computed again
+_DERIVATIVE_ERROR = 0.02  # relative, of the differences that Newton's steps use
 _ALMOST_KNOWN = {1: 0.999, 2: 0.99, 3: 0.95, 4: 0.9}  # what the rule over prior means resolves
 
 
@@ -188,11 +191,12 @@ class StateEvolution:
             move = np.tensordot(solve @ residual, basis, axes=1)
             if not self._is_small(shift + move, M):
                 break
-            trial = averages(self.channel(1), M + shift + move, 1)
-            shift, best, count = shift + move, trial, count + 1
-            residual = self._coordinates(best, M + shift, alpha, basis)
-            if np.abs(residual).max(initial=0.0) < _TOLERANCE:
+            shift = shift + move
+            if np.abs(move).max(initial=0.0) < _NEGLIGIBLE:
+                residual = _DERIVATIVE_ERROR * residual  # what Newton's step leaves of it
                 break
+            best, count = averages(self.channel(1), M + shift, 1), count + 1
+            residual = self._coordinates(best, M + shift, alpha, basis)
         # What the resolution changed, and what is left of the residual.
         left = np.abs(solve) @ (np.abs(residual) + _TOLERANCE)
         error = float(np.abs(shift).max(initial=0.0) + left.max(initial=_TOLERANCE))
@@ -226,7 +230,7 @@ class StateEvolution:
     def _is_small(self, shift: np.ndarray, M: np.ndarray) -> bool:
         """Whether a correction leaves the neighborhood in which Newton's steps can be trusted."""
         overlaps = np.linalg.eigvalsh(M)
-        learned = overlaps[overlaps >= UNLEARNED]
+        learned = overlaps[(overlaps >= UNLEARNED) & (overlaps < PERFECT)]
         room = np.minimum(learned, 1 - learned).min(initial=1.0)
         return bool(np.linalg.norm(shift, 2) < 0.3 * room)
 
@@ -234,7 +238,15 @@ class StateEvolution:
         """Orthonormal basis of the symmetric matrices over the learned directions, (k, r, r)."""
         overlaps, Q = np.linalg.eigh(M)
         rows = Q[:, (overlaps >= UNLEARNED) & (overlaps < PERFECT)].T
-        return rows.T @ symmetric_basis(len(rows)) @ rows if len(rows) else np.zeros((0, *M.shape))
+        if not len(rows):
+            return np.zeros((0, *M.shape))
+        basis = rows.T @ symmetric_basis(len(rows)) @ rows
+        if self.r < 3:
+            return basis
+        # Matrices that break a sign symmetry of M are dear to visit in high dimension, and the
+        # iteration never leaves the symmetric ones.
+        signs = invariances(self.target.expression, np.where(np.abs(M) < 1e-13, 0.0, M))
+        return np.array([E for E in basis if np.allclose(symmetrized(signs, E), E, atol=1e-9)])
 
     def _derivatives(
         self, M: np.ndarray, alpha: float, basis: np.ndarray

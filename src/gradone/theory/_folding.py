@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from functools import lru_cache
 
 import numpy as np
@@ -11,44 +12,53 @@ from ..targets.language.structure import parity
 
 
 @lru_cache(maxsize=64)
-def sign_symmetries(expression: Expression) -> tuple[tuple[int, ...], bool]:
-    """Axes whose change of sign changes at most the sign of the output; whether all together do.
+def sign_symmetries(expression: Expression) -> tuple[tuple[int, ...], ...]:
+    """Changes of sign of the variables that change at most the sign of the output.
+
+    They form a group; each is a tuple of 1 and -1, the identity comes first.
 
     Examples
     --------
-    >>> sign_symmetries(Expression("z1*z2**3")), sign_symmetries(Expression("sign(z1*z2 + 1)"))
-    (((0, 1), True), ((), True))
+    >>> sign_symmetries(Expression("z1*z2"))
+    ((1, 1), (1, -1), (-1, 1), (-1, -1))
+    >>> sign_symmetries(Expression("sign(z1*z2 + 1)"))
+    ((1, 1), (-1, -1))
     """
-    r, tree = expression.r, expression.tree
-    single = tuple(i for i in range(r) if parity(tree, [i + 1]))
-    return single, parity(tree, range(1, r + 1)) is not None
+    patterns = itertools.product((1, -1), repeat=expression.r)
+    return tuple(
+        s for s in patterns if parity(expression.tree, [i for i, e in enumerate(s, 1) if e < 0])
+    )
 
 
-def folded_axes(expression: Expression, M: np.ndarray) -> tuple[int, ...]:
-    """Axes along which what state evolution averages at M is even."""
-    off = np.abs(M - np.diag(np.diag(M))).max(axis=0)
-    return tuple(i for i in sign_symmetries(expression)[0] if off[i] == 0)
+def invariances(expression: Expression, M: np.ndarray) -> np.ndarray:
+    """Sign symmetries of the target that leave M as it is, (k, r)."""
+    signs = np.array(sign_symmetries(expression))
+    changed = np.abs(signs[:, :, None] * M * signs[:, None, :] - M).max(axis=(1, 2))
+    return signs[changed == 0]
 
 
-def halve(omega: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """One of omega and -omega for each pair of a symmetric rule, with twice the weight.
+def fold(
+    signs: np.ndarray, omega: np.ndarray, weights: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """One node of each orbit of a rule that is symmetric under a group of signs.
+
+    Its weight is that of the orbit, so averages of what is invariant are unchanged.
 
     Examples
     --------
-    >>> halve(np.array([[-1.0], [0.0], [1.0]]), np.array([0.25, 0.5, 0.25]))[1].tolist()
+    >>> pair = np.array([[1], [-1]])
+    >>> fold(pair, np.array([[-1.0], [0.0], [1.0]]), np.array([0.25, 0.5, 0.25]))[1].tolist()
     [0.5, 0.5]
     """
-    # The first coordinate that is not zero decides.
-    first = np.take_along_axis(omega, (omega != 0).argmax(axis=1)[:, None], axis=1)[:, 0]
-    kept, factor = first >= 0, np.where(first > 0, 2.0, 1.0)
-    return omega[kept], (weights * factor)[kept]
+    kept, fixed = np.ones(len(omega), dtype=bool), np.zeros(len(omega))
+    for s in signs:
+        difference = omega - s * omega
+        first = np.take_along_axis(difference, (difference != 0).argmax(axis=1)[:, None], axis=1)
+        kept &= first[:, 0] >= 0  # the largest of its orbit, in the order of the coordinates
+        fixed += first[:, 0] == 0
+    return omega[kept], (weights * len(signs) / fixed)[kept]
 
 
-def zero_by_symmetry(J: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
-    """Covariance with the entries that vanish by symmetry set to zero."""
-    J = (J + J.T) / 2
-    for i in axes:
-        diagonal = J[i, i]
-        J[i, :] = J[:, i] = 0.0
-        J[i, i] = diagonal
-    return J
+def symmetrized(signs: np.ndarray, J: np.ndarray) -> np.ndarray:
+    """Mean of a matrix over a group of signs: entries that a sign reverses vanish."""
+    return (J + J.T) / 2 * (signs[:, :, None] * signs[:, None, :]).mean(axis=0)

@@ -19,7 +19,7 @@ import numpy as np
 
 from ..base.estimate import Estimate
 from ..targets.posterior import PosteriorChannel
-from ._folding import folded_axes, halve, sign_symmetries, zero_by_symmetry
+from ._folding import fold, invariances, symmetrized
 from ._prior_means import prior_means
 
 # Overlaps stay below 1 - _GAP: beyond, the posterior is a point in double precision.
@@ -41,7 +41,7 @@ class Averages(NamedTuple):
 
 def averages(channel: PosteriorChannel, M: np.ndarray, resolution: int = 0) -> Averages:
     """Averages over the prior mean and the label at the overlap matrix `M`."""
-    omega, weights, axes = _rule(channel, M, resolution)
+    omega, weights, signs = _rule(channel, M, resolution)
     V = np.eye(len(M)) - M
     J, log_evidence, mse = np.zeros_like(M), 0.0, 0.0
     for start in range(0, len(omega), _BLOCK):
@@ -56,21 +56,16 @@ def averages(channel: PosteriorChannel, M: np.ndarray, resolution: int = 0) -> A
         log_evidence += float(p[seen] @ out.log_z[seen])
         mean = (mass * out.y).sum(axis=1, keepdims=True)
         mse += float((p * (out.y - mean) ** 2).sum())
-    return Averages(zero_by_symmetry(J, axes), log_evidence, mse)
+    return Averages(symmetrized(signs, J), log_evidence, mse)
 
 
 def _rule(
     channel: PosteriorChannel, M: np.ndarray, resolution: int
-) -> tuple[np.ndarray, np.ndarray, tuple[int, ...]]:
-    """Prior means and weights, folded by the symmetries of the target, and the folded axes."""
-    expression = channel.target.expression
-    # Entries that are zero up to rounding are zero.
-    M = np.where(np.abs(M) < 1e-13, 0.0, M)
-    axes = folded_axes(expression, M)
-    omega, weights = prior_means(M, resolution, axes)
-    if not axes and sign_symmetries(expression)[1]:
-        omega, weights = halve(omega, weights)
-    return omega, weights, axes
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Prior means and weights, folded by the sign symmetries of the target, and those."""
+    M = np.where(np.abs(M) < 1e-13, 0.0, M)  # what is zero up to rounding is zero
+    signs = invariances(channel.target.expression, M)
+    return *fold(signs, *prior_means(M, resolution)), signs
 
 
 def zero_one_error(channel: PosteriorChannel, M: np.ndarray) -> Estimate:

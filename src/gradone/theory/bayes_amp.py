@@ -51,7 +51,8 @@ class BayesAMPTheory(Theory):
     ``overlap`` is the matrix M, exact zeros in directions that are not learned; up to the symmetry
     of the target it is what the algorithm attains. ``test_mse`` is the error of the posterior mean
     of a new label, noise included; ``zero_one_error`` that of the most probable label (discrete
-    outputs). ``rate`` is the largest factor by which a small deviation shrinks per iteration:
+    outputs). ``rate`` is the largest factor by which a small deviation shrinks per iteration (for
+    r >= 3 among deviations that keep the sign symmetries of the target):
     the algorithm needs of the order of :math:`\log(1/\epsilon)/\log(1/\sqrt\rho)` iterations.
     ``n_iter`` counts evaluations of the map. Errors compare two resolutions of all integrals,
     propagated to the fixed point.
