@@ -63,6 +63,24 @@ def test_linear_channel_is_ridge_regression(rng, dtype):
     np.testing.assert_allclose(learner.transform(X)[:, 0], Z @ ridge, atol=10 * tolerance)
 
 
+def test_standard_features_are_left_as_they_are(rng):
+    """Ridge regression with X itself. Taking the sample means off would change it by 0.03."""
+    X = rng.standard_normal((300, 40))
+    y = X[:, 0] + rng.standard_normal(300)
+    learner = BayesAMP(gd.Target("z1", noise=1.0), tol=1e-7, max_iter=2000, random_state=0)
+    ridge = np.linalg.solve(X.T @ X + 40 * np.eye(40), X.T @ y)
+    np.testing.assert_allclose(learner.fit(X, y).directions_[0], ridge, atol=1e-6)
+
+
+def test_label_without_noise_is_solved():
+    """Above alpha = 1.13 phase retrieval has the one solution; means taken off would hide it."""
+    target = gd.Target("z1**2")
+    learner, sample = fitted(target, alpha=3, d=150, seed=0)
+    assert learner.converged_
+    assert abs(aligned(learner, sample.W_star)[0] - 1) < 1e-3
+    np.testing.assert_allclose(learner.predict(sample.X), sample.y, atol=0.05)
+
+
 def test_prediction_is_calibrated_on_fresh_samples():
     """E[y f] = E[f^2] for a posterior mean f; both are far from E[f] = 0 and from E[y^2] = 1."""
     learner, sample = fitted(PARITY, alpha=8, d=150, seed=1)

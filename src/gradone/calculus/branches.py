@@ -10,7 +10,9 @@ so no density of Y is ever formed.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -22,8 +24,12 @@ from .output_gram import OutputGram
 
 _MAX_PAIRS = 1 << 20
 _NODES = (6, 10, 16, 24)
-_ENOUGH = 1e-11  # difference of two rules on one panel
-_NEAR_A_CUT = 0.1  # length of a panel that begins at a cut, in parts of the distance to the next
+_ENOUGH = 1e-10  # difference of two rules on one panel
+_ROOT_OF_EPS = float(np.sqrt(np.finfo(float).eps))
+_TOLERABLE = 1e-8  # difference above which a panel is halved
+_HALVINGS, _MAX_POOR = 8, 12  # how often, and how many panels of each function at once
+_LONG = 1.5  # longest panel
+_NEAR_AN_END = 0.1  # length of the panel at the end of a band, in parts of the next
 _SHORT = 0.05  # panels that need no such parts
 _SAME = 1e-11  # relative distance of two values that differ by rounding only
 Function = Callable[[np.ndarray], np.ndarray]
@@ -34,7 +40,6 @@ def branch_grams(
     slope: Function,
     breaks: Sequence[float],
     orders: Sequence[int],
-    reach: float = 11.0,
 ) -> dict[int, OutputGram]:
     r"""Matrices :math:`T_k` (1 x 1) of a function of one variable without noise [OG-1].
 
@@ -46,8 +51,6 @@ def branch_grams(
         Points where it jumps or has a kink.
     orders : sequence of int
         Values of k.
-    reach : float
-        The line is cut at ``|z| = reach``.
 
     Examples
     --------
@@ -57,7 +60,7 @@ def branch_grams(
     >>> bool(grams[1].value[0, 0] < 1e-30), bool(abs(grams[2].value[0, 0] - 1) < 1e-8)
     (True, True)
     """
-    (found,) = family_grams(lambda _, z: g(z), lambda _, z: slope(z), [breaks], orders, reach=reach)
+    (found,) = family_grams(lambda _, z: g(z), lambda _, z: slope(z), [breaks], orders)
     return found
 
 
@@ -66,8 +69,6 @@ def family_grams(
     slope: Family,
     breaks: Sequence[Sequence[float]],
     orders: Sequence[int],
-    *,
-    reach: float = 11.0,
 ) -> list[dict[int, OutputGram]]:
     r"""Matrices :math:`T_k` (1 x 1) of many functions of one variable, each on its own [OG-1].
 
@@ -79,8 +80,6 @@ def family_grams(
         For each function, points where it jumps or has a kink.
     orders : sequence of int
         Values of k.
-    reach : float
-        The line is cut at ``|z| = reach``.
 
     Notes
     -----
@@ -92,8 +91,9 @@ def family_grams(
     >>> [round(float(grams[1].value[0, 0]), 9) for grams in family]
     [1.0, 0.0]
     """
-    pieces = monotone_pieces(g, breaks, reach)
     degree = max(orders)
+    reach = _reach(degree)
+    pieces = monotone_pieces(g, breaks, reach)
     total = np.zeros((len(breaks), degree + 1))
     for member in sorted({member for member, _, _ in pieces.flat}):
         flat = [(a, b) for i, a, b in pieces.flat if i == member]
@@ -109,6 +109,13 @@ def family_grams(
     ]
 
 
+@lru_cache
+def _reach(degree: int) -> float:
+    """Where the line may be cut for orders up to the degree."""
+    cuts = itertools.count(8.0, 0.5)
+    return next(reach for reach in cuts if tail_energy(degree, reach) < _ENOUGH / 100)
+
+
 class _Panels(NamedTuple):
     piece: np.ndarray
     low: np.ndarray
@@ -116,56 +123,77 @@ class _Panels(NamedTuple):
 
 
 def _panels(g: Family, slope: Family, pieces: MonotonePieces) -> _Panels:
-    """Parts of the pieces on which the number of roots does not change, at most 1.5 long.
+    """Bands of values, each followed along the piece that carries most of its mass.
 
-    Roots appear and disappear at the values at the ends of pieces: the integral is split there.
+    Roots appear and disappear at the values at the ends of pieces: between two such values their
+    number does not change. As one piece of each band is enough, the work grows with the number of
+    pieces times that of different extrema. Panels are at most 1.5 long.
     """
-    which, y = [], []
+    piece, low, high, band = _segments(g, slope, pieces)
+    order = np.lexsort((-_mass(low, high), band))
+    heaviest = order[np.unique(band[order], return_index=True)[1]]
+    index, edges = [np.zeros(0, dtype=np.int64)], [np.zeros((2, 0))]
+    for i in heaviest:
+        points = _edges(low[i], high[i])
+        index.append(np.full(len(points) - 1, piece[i]))
+        edges.append(np.array([points[:-1], points[1:]]))
+    return _Panels(np.concatenate(index), *np.concatenate(edges, axis=1))
+
+
+def _segments(
+    g: Family, slope: Family, pieces: MonotonePieces
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Parts of all pieces between critical values: piece, low and high end, number of the band."""
+    tables, offset = [np.zeros((5, 0))], 0
     for member in np.unique(pieces.member):
         own = np.flatnonzero(pieces.member == member)
-        critical = _different(pieces.values[own])
-        bottom, top = pieces.values[own].min(axis=1), pieces.values[own].max(axis=1)
-        # Extrema of the same height differ by rounding: nothing is cut off between them.
-        slack = _SAME * np.abs(critical).max()
-        is_inside = (bottom[:, None] + slack < critical) & (critical < top[:, None] - slack)
-        row, column = np.nonzero(is_inside)
-        which.append(own[row])
-        y.append(critical[column])
-    piece = np.concatenate([np.zeros(0, dtype=np.int64), *which])
-    cuts = inverse(g, slope, pieces, piece, np.concatenate([np.zeros(0), *y]))
-    index, low, high = [], [], []
-    for i, (a, b) in enumerate(pieces.ends):
-        between = np.linspace(a, b, int(np.ceil((b - a) / 1.5)) + 1)
-        edges = _refined(np.unique(between), cuts[piece == i])
-        index.append(np.full(len(edges) - 1, i))
-        low.append(edges[:-1])
-        high.append(edges[1:])
-    nothing = np.zeros(0)
-    return _Panels(
-        np.concatenate([nothing.astype(np.int64), *index]),
-        np.concatenate([nothing, *low]),
-        np.concatenate([nothing, *high]),
-    )
+        critical = _different(pieces.values[own], _rounding(pieces, own))
+        ends = np.searchsorted((critical[1:] + critical[:-1]) / 2, pieces.values[own])
+        levels = np.arange(len(critical))
+        bottom, top = ends.min(axis=1)[:, None], ends.max(axis=1)[:, None]
+        row, level = np.nonzero((bottom <= levels) & (levels <= top))
+        is_first, is_last = level == ends[row, 0], level == ends[row, 1]
+        tables.append(np.array([own[row], critical[level], level + offset, is_first, is_last]))
+        offset += len(critical)
+    table = np.concatenate(tables, axis=1)
+    piece, band = table[0].astype(np.int64), table[2].astype(np.int64)
+    z = inverse(g, slope, pieces, piece, table[1])
+    # Extrema of the same height differ by rounding: nothing is cut off between them.
+    z = np.where(table[3], pieces.ends[piece, 0], np.where(table[4], pieces.ends[piece, 1], z))
+    inner = np.flatnonzero(piece[1:] == piece[:-1])
+    low, high = np.minimum(z[inner], z[inner + 1]), np.maximum(z[inner], z[inner + 1])
+    return piece[inner], low, high, band[inner]
 
 
-def _refined(edges: np.ndarray, cuts: np.ndarray) -> np.ndarray:
-    """Edges of panels with cuts, and shorter panels on both sides of each cut."""
-    edges = np.unique(np.concatenate([edges, cuts]))
-    width, is_cut = np.diff(edges), np.isin(edges, cuts)
-    is_long = width > _SHORT
-    after, before = is_long & is_cut[:-1], is_long & is_cut[1:]
-    near = [
-        (edges[:-1] + _NEAR_A_CUT * width)[after],
-        (edges[1:] - _NEAR_A_CUT * width)[before],
-    ]
-    return np.unique(np.concatenate([edges, *near]))
+def _rounding(pieces: MonotonePieces, own: np.ndarray) -> float:
+    """Difference of two values of a function that rounding explains, however small they are."""
+    part = slice(pieces.first[own[0]], pieces.first[own[-1] + 1])
+    is_likely = np.abs(pieces.z[part]) < 1
+    return 1e-2 * _SAME * float(np.abs(pieces.y[part][is_likely]).max(initial=0.0))
 
 
-def _different(values: np.ndarray) -> np.ndarray:
+def _different(values: np.ndarray, rounding: float) -> np.ndarray:
     """Values in increasing order, those that differ by rounding only once."""
     ordered = np.unique(values)
-    apart = np.diff(ordered) > _SAME * np.abs(ordered).max()
+    apart = np.diff(ordered) > _SAME * np.abs(ordered[1:]) + rounding
     return ordered[np.concatenate([[True], apart])]
+
+
+def _mass(low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """Gaussian measure of intervals, without cancellation far out."""
+    from scipy.special import ndtr
+
+    is_right = low > 0
+    return ndtr(np.where(is_right, -low, high)) - ndtr(np.where(is_right, -high, low))
+
+
+def _edges(low: float, high: float) -> np.ndarray:
+    """Edges of panels, with shorter ones where other roots appear: at both ends."""
+    edges = np.linspace(low, high, int(np.ceil((high - low) / _LONG)) + 1)
+    near = _NEAR_AN_END * (edges[1] - edges[0])
+    if near < _NEAR_AN_END * _SHORT:
+        return edges
+    return np.concatenate([edges[:1], [low + near], edges[1:-1], [high - near], edges[-1:]])
 
 
 def _second_moments(
@@ -173,26 +201,59 @@ def _second_moments(
 ) -> tuple[np.ndarray, np.ndarray]:
     """E[D_k(Y)^2] of each member for k = 0..degree, and the differences of two rules.
 
-    Each panel takes rules with more and more nodes until two agree.
+    Each panel takes rules with more and more nodes until two agree; then it is halved.
     """
     total, error = atoms.copy(), np.zeros_like(atoms)
     panels = _panels(g, slope, pieces)
-    coarse = _integrals(g, slope, pieces, panels, atoms.shape[1] - 1, _NODES[0])
-    for n in _NODES[1:]:
-        fine = _integrals(g, slope, pieces, panels, atoms.shape[1] - 1, n)
-        gap = np.abs(fine - coarse)
-        is_poor = (gap[:, list(orders)].max(axis=1) > _ENOUGH) & (n < _NODES[-1])
+    most = _MAX_POOR * len(atoms)
+    for halving in range(_HALVINGS + 1):
+        rules = _NODES if halving == 0 else _NODES[-2:]
+        fine, gap = _agreed(g, slope, pieces, panels, orders, rules)
+        is_poor = gap[:, [0, *orders]].max(axis=1) > _TOLERABLE
+        is_poor &= (halving < _HALVINGS) & (np.count_nonzero(is_poor) <= most)
         member = pieces.member[panels.piece[~is_poor]]
         np.add.at(total, member, fine[~is_poor])
         np.add.at(error, member, gap[~is_poor])
-        panels, coarse = _Panels(*(column[is_poor] for column in panels)), fine[is_poor]
-    return total, error
+        piece, low, high = (column[is_poor] for column in panels)
+        middle = (low + high) / 2
+        panels = _Panels(np.tile(piece, 2), np.append(low, middle), np.append(middle, high))
+    # The mass of all values is one: what is missing was seen by no rule. Next to an extremum a
+    # rounding error of the value moves its square root of mass.
+    missing = np.abs(total[:, :1] - 1)
+    rounding = np.where(np.bincount(pieces.member, minlength=len(atoms)) > 1, _ROOT_OF_EPS, 0.0)
+    return total, error + (missing + rounding[:, None]) * total
+
+
+def _agreed(
+    g: Family,
+    slope: Family,
+    pieces: MonotonePieces,
+    panels: _Panels,
+    orders: Sequence[int],
+    rules: Sequence[int],
+) -> tuple[np.ndarray, np.ndarray]:
+    """Integrals over panels by the first rules that agree, and the differences of the last two."""
+    degree = max(orders)
+    value = _integrals(g, slope, pieces, panels, degree, rules[0])
+    gap = np.full_like(value, np.inf)
+    active = np.arange(len(value))
+    for n in rules[1:]:
+        fine = _integrals(
+            g, slope, pieces, _Panels(*(column[active] for column in panels)), degree, n
+        )
+        gap[active], value[active] = np.abs(fine - value[active]), fine
+        active = active[gap[active][:, [0, *orders]].max(axis=1) > _ENOUGH]
+    return value, gap
 
 
 def _integrals(
     g: Family, slope: Family, pieces: MonotonePieces, panels: _Panels, degree: int, n: int
 ) -> np.ndarray:
-    """Integral of phi D_k^2 over each panel for k = 0..degree by n nodes: (panels, degree + 1)."""
+    """Integral of p D_k^2 dy over each panel for k = 0..degree by n nodes: (panels, degree + 1).
+
+    With y = g(z) along the piece of the panel, p dy is the Gaussian measure of dz divided by the
+    share of this root among all.
+    """
     t, w = gauss_legendre(n)
     # Where roots appear the shares behave like square roots: in t they are smooth.
     graded, jacobian = t * t * (3 - 2 * t), 6 * t * (1 - t)
@@ -203,17 +264,18 @@ def _integrals(
         part = slice(start, start + step)
         width = (panels.high - panels.low)[part, None]
         z = panels.low[part, None] + width * graded
-        weight = width * (w * jacobian) * normal_density(z)
         piece = np.repeat(panels.piece[part], n)
-        for k, moment in enumerate(_moments(g, slope, pieces, piece, z.ravel(), degree)):
+        share, moments = _moments(g, slope, pieces, piece, z.ravel(), degree)
+        weight = width * (w * jacobian) * normal_density(z) / share.reshape(z.shape)
+        for k, moment in enumerate(moments):
             total[part, k] = (moment.reshape(z.shape) ** 2 * weight).sum(axis=1)
     return total
 
 
 def _moments(
     g: Family, slope: Family, pieces: MonotonePieces, piece: np.ndarray, z: np.ndarray, degree: int
-) -> list[np.ndarray]:
-    """E[he_k | Y = g(z)] for k = 0..degree at points z of the given pieces."""
+) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Share of z among the roots of Y = g(z), and E[he_k | Y = g(z)] for k = 0..degree."""
     member = pieces.member[piece]
     y = g(member, z)
     row, other = _partners(pieces, piece, y)
@@ -227,7 +289,8 @@ def _moments(
     np.maximum.at(largest, row, density)
     share = density / np.maximum(largest, 1e-300)[row]
     share /= np.maximum(np.bincount(row, share, len(z)), 1e-300)[row]
-    return [np.bincount(row, share * he, len(z)) for he in orthonormal_hermite(root, degree)]
+    moments = [np.bincount(row, share * he, len(z)) for he in orthonormal_hermite(root, degree)]
+    return np.maximum(share[: len(z)], 1e-300), moments
 
 
 def _partners(

@@ -16,6 +16,7 @@ _GRID = 4001
 _GOLDEN, _GOLDEN_STEPS = 0.6180339887498949, 80
 _MAX_STEPS = 80
 _SHORT = 1e-11
+_BLOCK = 32  # points of a scan that are taken for close to each other
 _PLATEAU = 4  # equal values in a row; around an extremum there are two
 _EPS = float(np.finfo(float).eps)
 Family = Callable[[np.ndarray, np.ndarray], np.ndarray]  # which functions, and where
@@ -75,7 +76,7 @@ def monotone_pieces(g: Family, breaks: Sequence[Sequence[float]], reach: float) 
         scale = np.maximum.reduceat(np.abs(y), begin) + 1e-300
         spread = np.maximum.reduceat(y, begin) - np.minimum.reduceat(y, begin)
         rise = np.diff(y)
-        rise = np.sign(np.where(np.abs(rise) <= 1e-14 * scale[of[:-1]], 0.0, rise))
+        rise = np.sign(np.where(np.abs(rise) <= 1e-14 * _nearby(y)[:-1], 0.0, rise))
     rise[of[1:] != of[:-1]] = 0.0
     is_flat = spread <= 1e-12 * scale
     plateaus = _plateaus(y, of, is_flat)
@@ -121,6 +122,17 @@ def _scan(low: np.ndarray, high: np.ndarray, reach: float) -> tuple[np.ndarray, 
     index = np.arange(len(of)) - np.repeat(np.cumsum(count) - count, count)
     step = (high - low - 2 * margin) / (count - 1)
     return (low + margin)[of] + index * step[of], of
+
+
+def _nearby(y: np.ndarray) -> np.ndarray:
+    """Largest value around each point of a scan.
+
+    The largest of all would hide the extrema of functions that grow fast.
+    """
+    blocks = np.pad(np.abs(y), (0, -len(y) % _BLOCK)).reshape(-1, _BLOCK).max(axis=1)
+    padded = np.pad(blocks, 1)
+    wide = np.maximum(blocks, np.maximum(padded[:-2], padded[2:]))
+    return np.repeat(wide, _BLOCK)[: len(y)] + 1e-300
 
 
 def _plateaus(y: np.ndarray, of: np.ndarray, is_flat: np.ndarray) -> np.ndarray:

@@ -12,11 +12,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .fixed_data import reused_batch as reused_batch
     from .one_pass import sgd as sgd
 
 # Public name -> module of this room that defines it, loaded on first use. A module of the same name
 # would hide the verb once it is imported.
-_PUBLIC = {"sgd": "one_pass"}
+_PUBLIC = {"reused_batch": "fixed_data", "sgd": "one_pass"}
 
 
 def __getattr__(name: str) -> Any:

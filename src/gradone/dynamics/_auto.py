@@ -18,6 +18,7 @@ from typing import Any
 
 from ..analysis.escape import LinearStage, escape
 from ..base.errors import OutOfRegime
+from ..base.estimate import Estimate
 from ..targets.activation import Activation
 from ..targets.student import Rule, Student
 from ..targets.target import Target, variance
@@ -26,6 +27,8 @@ _PATIENCE = 4.0  # run this many times longer than the first direction needs
 _LONGEST = 3 * 10**7  # updates that nobody should start by accident
 _INNER = (0.1, 0.3)  # d times the inner steps, sqrt(d) times the radii that are tried
 _STEPS = (0.03, 0.1, 0.3, 1.0)  # d times the steps that are tried where the rule depends on them
+_HALVINGS = 5
+_SMALLEST = 16  # d from which hitting times make sense
 _TYPICAL = 4  # kinds of neurons that are looked at
 
 
@@ -38,13 +41,21 @@ class _Choice:
     inner: float | None
 
     @property
+    def rate(self) -> float:
+        """Speed of the linear stage, less what the noise takes away."""
+        lead = self.stage.speed if self.stage.exponent == 1 else self.stage.top
+        return self.gamma * (lead.value - self.gamma / 2 * self.stage.variance.value)
+
+    @property
+    def exponent(self) -> float:
+        """Order of the escape, infinite where there is none."""
+        exponent = self.stage.exponent
+        return math.inf if exponent is None or (exponent == 2 and self.rate <= 0) else exponent
+
+    @property
     def speed(self) -> tuple[float, float]:
         """Larger is faster: the order of the escape first, then the rate."""
-        stage, gamma = self.stage, self.gamma
-        if stage.exponent is None:
-            return -math.inf, 0.0
-        lead = stage.speed.value if stage.exponent == 1 else stage.top.value
-        return -float(stage.exponent), gamma * (lead - gamma / 2 * stage.variance.value)
+        return -self.exponent, self.rate
 
 
 def chosen_steps(target: Target, student: Student, d: int) -> tuple[Student, int, list[str]]:
@@ -60,28 +71,23 @@ def chosen_steps(target: Target, student: Student, d: int) -> tuple[Student, int
     """
     try:
         best = _best(target, student, d)
+        notes = _advice(target, student, d, best)
     except OutOfRegime as error:
-        stage = None
-        gamma, inner, notes = (
-            _cautious(target, student),
-            None,
-            [f"No theory of the escape: {error}."],
-        )
-    else:
-        stage, gamma, inner = best.stage, best.gamma, best.inner
-        notes = _advice(target, student, d, stage)
-    automatic = student.step_size == "auto"
-    if automatic:
-        eta = min(gamma / d * student.batch_size, _largest(student, d))
-        scaled: dict[str, Any] = {"step_size": eta}
-        if inner is not None and student.rule == "sam_normalized":
-            scaled["radius"] = inner / math.sqrt(d)
-        elif inner is not None and student.rule in ("extragradient", "sam"):
-            scaled["inner_step_size"] = inner / d
+        best, notes = None, [f"No theory of the escape: {error}."]
+    if student.step_size == "auto":
+        gamma = _cautious(target, student) if best is None else _settled(best, d)
+        scaled: dict[str, Any] = {
+            "step_size": min(gamma / d * student.batch_size, _largest(student, d))
+        }
+        if best is not None and best.inner is not None:
+            if student.rule == "sam_normalized":
+                scaled["radius"] = best.inner / math.sqrt(d)
+            elif student.rule in ("extragradient", "sam"):
+                scaled["inner_step_size"] = best.inner / d
         student = replace(student, **scaled)
         chosen = ", ".join(f"{name} = {value:.3g}" for name, value in scaled.items())
         notes.insert(0, f"Chosen: {chosen}.")
-    steps, note = _duration(stage, student, d)
+    steps, note = _duration(best, student, d)
     return student, steps, notes + note
 
 
@@ -171,6 +177,23 @@ def _gamma(stage: LinearStage, student: Student, inner: float | None, d: int) ->
     return float(stage.step_size) * d ** (1 - stage.step_power)
 
 
+def _settled(best: _Choice, d: int) -> float:
+    """Step of a choice, made smaller where its noise would stop the overlap on its way to 1/2."""
+    gamma = best.gamma
+    depends_on_step = best.stage.update.rule in ("k_steps", "look_ahead")
+    if math.isinf(best.exponent) or depends_on_step or d < _SMALLEST:
+        return gamma
+    for _ in range(_HALVINGS):
+        if math.isfinite(_hitting_time(best, gamma, d).value):
+            return gamma
+        gamma /= 2
+    return best.gamma
+
+
+def _hitting_time(best: _Choice, gamma: float, d: int) -> Estimate:
+    return best.stage.hitting_time(d, step_size=gamma * d ** (best.stage.step_power - 1))
+
+
 def _small(V: float) -> float:
     """Step whose noise moves the squared norm by 4 % in d samples."""
     return 0.2 / math.sqrt(V)
@@ -195,41 +218,43 @@ def _largest(student: Student, d: int) -> float:
 # ---- what to say
 
 
-def _advice(target: Target, student: Student, d: int, stage: LinearStage) -> list[str]:
+def _advice(target: Target, student: Student, d: int, best: _Choice) -> list[str]:
     """One sentence where another rule learns what this one does not, or much faster."""
-    if stage.exponent is not None and stage.exponent <= 2:
+    if best.exponent <= 2:
         return []
-    others = []
-    rules: tuple[Rule, ...] = ("extragradient", "sam")
-    for rule in rules:
-        if rule != student.rule:
-            other = replace(student, rule=rule, inner_step_size=None, step_size="auto")
-            others.append((rule, _best(target, other, d)))
-    rule, best = max(others, key=lambda pair: pair[1].speed)
     here = f"The rule '{student.rule}' with {student.activation.text} "
-    here += "cannot escape from a random start" if stage.exponent is None else (
-        f"needs O(d^{stage.exponent - 1}) steps"
-    )  # fmt: skip
-    if best.stage.exponent is None or best.stage.exponent > 2:
-        return [here + "; another activation, such as tanh(z + 0.2), may see more."]
-    order = best.stage.scaling
+    if math.isinf(best.exponent):
+        here += "cannot escape from a random start by this theory"
+    else:
+        here += f"needs O(d^{best.exponent - 1}) steps"
+    rules: tuple[Rule, ...] = ("extragradient", "sam")
+    others = [
+        _best(target, replace(student, rule=rule, inner_step_size=None, step_size="auto"), d)
+        for rule in rules
+        if rule != student.rule
+    ]
+    other = max(others, key=lambda choice: choice.speed)
+    if other.exponent > 2:
+        return [f"{here}; another activation, such as tanh(z + 0.2), may see more."]
+    stage = other.stage
     return [
-        f"{here}; the rule '{rule}' with inner_step_size = {best.inner:g}/d escapes in O({order})."
+        f"{here}; the rule '{stage.update.rule}' with inner_step_size = {other.inner:g}/d escapes "
+        f"in O({stage.scaling}) steps."
     ]
 
 
-def _duration(stage: LinearStage | None, student: Student, d: int) -> tuple[int, list[str]]:
+def _duration(best: _Choice | None, student: Student, d: int) -> tuple[int, list[str]]:
     """Number of updates after which the first direction is learned, and some more."""
-    usual = 20 * d * math.log(d + 1) / student.batch_size
-    steps, note = usual, []
-    if stage is not None and stage.exponent is not None and d >= 16:
-        gamma = student.eta * d / student.batch_size
-        time = stage.hitting_time(d, step_size=gamma * d ** (stage.step_power - 1)).value
-        if math.isfinite(time):
-            steps = _PATIENCE * time / student.batch_size
+    steps, note = 20 * d * math.log(d + 1) / student.batch_size, []
+    if best is not None and math.isfinite(best.exponent) and d >= _SMALLEST:
+        time = _hitting_time(best, student.eta * d / student.batch_size, d)
+        if math.isfinite(time.value):
+            steps = _PATIENCE * time.value / student.batch_size
+        else:
+            note.append(f"By the theory of the escape, {time.note}.")
     if steps > _LONGEST:
-        note = [
-            f"The theory asks for about {steps:.1g} updates; the run stops at {_LONGEST}. Give steps "
-            "for a longer one."
-        ]
+        note.append(
+            f"The theory asks for about {steps:.1g} updates, the run stops at {_LONGEST}; give "
+            "steps for a longer one."
+        )
     return max(int(min(steps, _LONGEST)), 10), note

@@ -35,20 +35,24 @@ def compiled_chain(student: Student, target: Expression) -> Callable[..., int]:
     >>> chain is compiled_chain(read_student(width=3, step_size=0.1), Expression("z1"))
     True
     """
-    return _chain(
-        kind_of_chain(student),
-        student.activation.expression,
-        target,
-        student.rule,
-        student.loss,
-        student.geometry,
-    )
+    chain: Any = load_module(
+        _source(
+            kind_of_chain(student),
+            student.activation.expression,
+            target,
+            student.rule,
+            student.loss,
+            student.geometry,
+        )
+    ).advance
+    return chain
 
 
 @lru_cache(maxsize=64)
-def _chain(
+def _source(
     kind: Kind, activation: Expression, target: Expression, rule: str, loss: str, geometry: str
-) -> Callable[..., int]:
+) -> str:
+    """Text of the generated module."""
     functions = {
         "sigma": (activation.tree, 1),
         "slope": (activation.derivative().tree, 1),
@@ -69,8 +73,7 @@ def _chain(
         f"def label(x):\n    return target({coordinates})\n"
     )
     head = module_source(functions) + "\nimport numpy as np\n\n" + constants + label
-    chain: Any = load_module(head + _pattern("frame") + _pattern(kind)).advance
-    return chain
+    return head + _pattern("frame") + _pattern(kind)
 
 
 @lru_cache(maxsize=4)

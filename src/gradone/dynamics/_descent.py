@@ -109,7 +109,7 @@ class Descent:
             n, d, task.known, task.sums, rng=stream(task.seed, "data", **cell), dtype=task.dtype
         )
         noise = stream(task.seed, "noise", **cell).standard_normal(n) if target.noise else 0.0
-        clean = target(self.samples.coordinates[:, : target.r])
+        clean = target(self.samples.coordinates[: target.r].T)
         self.y = (clean + math.sqrt(target.noise) * noise).astype(task.dtype)
         M, L = start_factors(
             task.start, width=student.width, r=target.r, d=d, rng=stream(task.seed, "init", **cell)
@@ -123,7 +123,7 @@ class Descent:
         self._batches = stream(task.seed, "batches", **cell)
         self._order = np.empty(0, dtype=np.int64)
         self._test = stream(task.seed, "test", **cell).standard_normal(
-            (task.test_samples, task.known)
+            (task.known, task.test_samples)
         )
 
     @property
@@ -149,12 +149,12 @@ class Descent:
 
     def state(self) -> State:
         """Overlaps and errors now; the test error is that of fresh samples."""
-        r, p, target = self.task.target.r, self.task.student.width, self.task.target
+        r, target = self.task.target.r, self.task.target
         errors = self._errors(self._fields(self.W, slice(None)), self.y)
         M = self.W[:, :r]
-        L = np.linalg.qr(self.W[:, r:].T, mode="r").T if self.done else self.W[:, r : r + p]
-        fresh = self._test[:, :r] @ M.T + self._test[:, r:] @ L.T
-        missed = self._errors(fresh, target(self._test[:, :r])).astype(np.float64) ** 2
+        L = np.asarray(np.linalg.qr(self.W[:, r:].T, mode="r")).T if self.done else self.W[:, r:]
+        fresh = M @ self._test[:r] + L @ self._test[r:]
+        missed = self._errors(fresh, target(self._test[:r].T)).astype(np.float64) ** 2
         return State(
             M,
             L,
@@ -212,35 +212,37 @@ class Descent:
         field, y = self._fields(W, rows), self.y[rows]
         kind = field.dtype
         e = self._errors(field, y) if student.loss == "square" else y
-        push = (self.a / len(y)).astype(kind) * e[:, None] * self._slope(self._biased(field))
+        push = (self.a[:, None] / len(y)).astype(kind) * (e * self._slope(self._biased(field)))
         C = push
         if not isinstance(rows, slice):
-            C = np.zeros((self.task.n, student.width), kind)
-            C[rows] = push
+            C = np.zeros((student.width, self.task.n), kind)
+            C[:, rows] = push
         self.samples.reveal(C)
         if outer and student.train_readout is not None:
-            pull = e @ student.activation(self._biased(field))
+            pull = student.activation(self._biased(field)) @ e
             self._new_a = self.a + student.train_readout / len(y) * pull.astype(np.float64)
         if outer and student.train_bias is not None:
-            self._new_b = self.b + student.train_bias * push.sum(axis=0, dtype=np.float64)
-        gradient: np.ndarray = (push.T @ self.samples.coordinates[rows]).astype(np.float64)
+            self._new_b = self.b + student.train_bias * push.sum(axis=1, dtype=np.float64)
+        gradient: np.ndarray = (push @ self.samples.coordinates[:, rows].T).astype(np.float64)
         return gradient
 
     def _fields(self, W: np.ndarray, rows: slice | np.ndarray) -> np.ndarray:
         coordinates = self.samples.coordinates
-        fields: np.ndarray = coordinates[rows, : W.shape[1]] @ W.T.astype(coordinates.dtype)
+        fields: np.ndarray = W.astype(coordinates.dtype) @ coordinates[: W.shape[1], rows]
         return fields
 
     def _biased(self, field: np.ndarray) -> np.ndarray:
-        return field + self.b.astype(field.dtype) if self.b.any() else field
+        return field + self.b[:, None].astype(field.dtype) if self.b.any() else field
 
     def _errors(self, field: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """y - f at the fields of some samples, in their precision."""
+        """Errors y - f at the fields of some samples, in their precision."""
         outputs = self.task.student.activation(self._biased(field))
-        errors: np.ndarray = y - outputs @ self.a.astype(field.dtype)
+        errors: np.ndarray = y - self.a.astype(field.dtype) @ outputs
         return errors
 
 
 def _padded(W: np.ndarray, m: int) -> np.ndarray:
     """Coordinates on m directions: 0 on those that were not known yet."""
-    return np.pad(W, ((0, 0), (0, m - W.shape[1])))
+    padded = np.zeros((len(W), m))
+    padded[:, : W.shape[1]] = W
+    return padded

@@ -17,8 +17,10 @@ three cases nothing is added, and the same coordinates hold without any change o
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 
 class RevealedSamples:
@@ -42,10 +44,10 @@ class RevealedSamples:
     The squared length of a sum of 10 samples is chi^2 with d degrees of freedom, times 10:
 
     >>> samples = RevealedSamples(10, 400, 3, 5, rng=np.random.default_rng(0))
-    >>> samples.reveal(np.ones((10, 1)))
+    >>> samples.reveal(np.ones((1, 10)))
     >>> samples.coordinates.shape
-    (10, 4)
-    >>> bool(abs((samples.coordinates.sum(axis=0) ** 2).sum() / 4000 - 1) < 0.5)
+    (4, 10)
+    >>> bool(abs((samples.coordinates.sum(axis=1) ** 2).sum() / 4000 - 1) < 0.5)
     True
     """
 
@@ -57,57 +59,58 @@ class RevealedSamples:
         sums: int,
         *,
         rng: np.random.Generator,
-        dtype: np.dtype | type = np.float64,
+        dtype: DTypeLike = np.float64,
     ) -> None:
         self.n, self.d = n, d
-        self._rng, self._dtype = rng, np.dtype(dtype)
+        self._rng = rng
+        self._dtype: np.dtype[Any] = np.dtype(dtype)
         room = hidden_directions(n, d, known, sums)
-        # Columns are appended: each is contiguous.
-        self._U = np.empty((n, known + room), self._dtype, order="F")
-        self._F = np.empty((n, room), self._dtype, order="F")
-        self._U[:, :known] = self._normal(known)
+        # One row for each direction or combination, all samples in it: rows are appended.
+        self._U = np.empty((known + room, n), self._dtype)
+        self._F = np.empty((room, n), self._dtype)
+        self._U[:known] = self._normal(known)
         self._m, self._l = known, 0
         # Below this share of c its part outside F is rounding error.
         self._negligible = 100 * np.finfo(self._dtype).eps
 
     @property
     def coordinates(self) -> np.ndarray:
-        """U (n, m), a view."""
-        return self._U[:, : self._m]
+        """Coordinates U^T (m, n) of the samples, a view."""
+        return self._U[: self._m]
 
     def reveal(self, C: np.ndarray) -> None:
-        """Make the sums X^T c over samples known for every column c of C (n, k)."""
-        outside = np.array(C, dtype=self._dtype, order="F")
-        sizes = np.linalg.norm(outside, axis=0)
-        old = self._F[:, : self._l]
+        """Make the sums X^T c over samples known for every row c of C (k, n)."""
+        outside = np.array(C, dtype=self._dtype)
+        sizes = np.linalg.norm(outside, axis=1)
+        old, first = self._F[: self._l], self._l
         for _ in range(2):  # once leaves errors of the size of what was removed
-            outside -= old @ (old.T @ outside)
-        first = self._l
-        for c, size in zip(outside.T, sizes, strict=True):
+            outside -= (outside @ old.T) @ old
+        for c, size in zip(outside, sizes, strict=True):
             if self._m == self.d or self._l == self.n:
                 break
-            new = self._F[:, first : self._l]
+            new = self._F[first : self._l]
             for _ in range(2):
-                c -= new @ (new.T @ c)
+                c -= (new @ c) @ new
             length = float(np.linalg.norm(c))
             if length > self._negligible * float(size):
                 self._append(c / self._dtype.type(length))
 
-        new, columns = self._F[:, first : self._l], self._normal(self._l - first)
-        columns -= old @ (old.T @ columns)
-        # Each column knows the combinations up to its own, and those after it are independent.
-        columns -= new @ np.triu(new.T @ columns)
-        self._U[:, self._m - columns.shape[1] : self._m] += columns
+        new, fresh = self._F[first : self._l], self._normal(self._l - first)
+        fresh -= (fresh @ old.T) @ old
+        # Each row knows the combinations up to its own, and those after it are independent.
+        fresh -= np.tril(fresh @ new.T) @ new
+        self._U[self._m - len(fresh) : self._m] += fresh
 
     def _append(self, f: np.ndarray) -> None:
         """Add the combination f and the length of its sum."""
-        self._F[:, self._l] = f
-        self._U[:, self._m] = self._dtype.type(math.sqrt(self._rng.chisquare(self.d - self._m))) * f
+        self._F[self._l] = f
+        length = math.sqrt(self._rng.chisquare(self.d - self._m))
+        np.multiply(f, self._dtype.type(length), out=self._U[self._m])
         self._l, self._m = self._l + 1, self._m + 1
 
     def _normal(self, k: int) -> np.ndarray:
-        """Standard normal columns (n, k)."""
-        return self._rng.standard_normal((k, self.n), dtype=self._dtype.type).T
+        """Standard normal rows (k, n)."""
+        return self._rng.standard_normal((k, self.n), dtype=self._dtype.type)
 
 
 def hidden_directions(n: int, d: int, known: int, sums: int) -> int:

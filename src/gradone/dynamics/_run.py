@@ -88,9 +88,9 @@ def run_replicates(
                     break
         except KeyboardInterrupt:
             interrupted = True
-        finally:
-            crew.stop.set() if interrupted else None
-            progress.close()
+        if interrupted:
+            crew.stop.set()
+        progress.close()
         for future in futures:
             future.result()
     outcome = Outcome(crew.records, interrupted)

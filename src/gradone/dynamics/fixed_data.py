@@ -33,7 +33,7 @@ def reused_batch(
     width: int = 2,
     activation: str | Activation = "relu(z)",
     steps: int = 6,
-    step_size: float,
+    step_size: float | str,
     rule: str = "plain",
     inner_step_size: float | None = None,
     inner_steps: int = 2,
@@ -263,7 +263,9 @@ def _dataset(task: Task, runs: list[list[State]], replicates: int) -> xr.Dataset
     for name in ("readout", "bias"):
         if getattr(student, f"train_{name}") is not None:
             values[name] = ((*axes, "neuron"), found[name])
-    errors = {f"{name}_err": (dims, np.zeros(array.shape)) for name, (dims, array) in values.items()}
+    errors: dict[str, tuple[Any, np.ndarray]] = {
+        f"{name}_err": (dims, np.zeros(array.shape)) for name, (dims, array) in values.items()
+    }
     errors["test_mse_err"] = (axes, found["test_mse_err"])
     start = task.start
     return curve(

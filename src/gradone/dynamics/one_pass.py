@@ -7,26 +7,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..base.curves import curve
-from ..base.errors import BadData, NotConverged, OutOfRegime
+from ..base.errors import NotConverged
 from ..base.memory import require_memory
 from ..base.progress import Progress, watcher
 from ..targets.activation import Activation
 from ..targets.sampled import Sampled, whole_number
 from ..targets.student import read_start, read_student
-from ..targets.target import Target, as_target
+from ..targets.target import as_target
 from ._chain import Problem
+from ._readings import LABELS, check_room, multi_index, read_marks, recovery
 from ._run import Outcome, run_replicates, stable_factor
 
 if TYPE_CHECKING:
     import xarray as xr
-
-LABELS = {
-    "overlap": ("M", "overlaps of the neurons with the hidden directions"),
-    "norm": ("Q", "scalar products of the neurons"),
-    "recovery": ("R", "part of each hidden direction in the span of the neurons"),
-    "readout": ("a", "readout weights"),
-    "bias": ("b", "biases"),
-}
 
 
 def sgd(
@@ -139,7 +132,7 @@ def sgd(
     >>> bool((run.overlap.isel(step=-1) > 0.5).all())
     True
     """
-    target = _multi_index(as_target(target))
+    target = multi_index(as_target(target))
     student = read_student(
         width=width, activation=activation, step_size=step_size, rule=rule,
         inner_step_size=inner_step_size, inner_steps=inner_steps, radius=radius,
@@ -148,11 +141,7 @@ def sgd(
         weight_decay=weight_decay,
     )  # fmt: skip
     d = whole_number("d", d)
-    if d < target.r + student.width:
-        raise BadData(
-            f"d must be at least r + width = {target.r} + {student.width}, got {d}: hidden "
-            "directions and neurons must have room to be independent; use a larger d"
-        )
+    check_room(d, target.r, student.width)
     replicates = whole_number("replicates", replicates)
     if workers is not None:
         workers = whole_number("workers", workers)
@@ -170,7 +159,7 @@ def sgd(
         steps,
         whole_number("seed", seed, least=0),
         read_start(init, width=student.width, r=target.r),
-        _marks(record, steps),
+        read_marks(record, steps),
     )
     _check_memory(problem, replicates)
     outcome = run_replicates(
@@ -182,33 +171,6 @@ def sgd(
     if outcome.diverged_at is not None:
         raise NotConverged(_divergence(problem, outcome), last=dataset)
     return dataset
-
-
-def _multi_index(target: Sampled) -> Target:
-    if not isinstance(target, Target):
-        raise OutOfRegime(
-            f"the chain needs a function of a fixed number of directions, got a "
-            f"{type(target).__name__}; simulate its network with a learner instead"
-        )
-    return target
-
-
-def _marks(record: Any, steps: int) -> np.ndarray:
-    """Numbers of updates after which the state is kept."""
-    if np.ndim(record) == 0:
-        count = whole_number("record", record)
-        # No more logarithmic times than steps can be told apart: a huge count asks for all.
-        times = np.geomspace(1, steps, min(count, 50 * steps))
-        return np.unique(np.concatenate([[0], np.round(times)]).astype(np.int64))
-    marks = np.asarray(record)
-    if marks.ndim != 1 or not marks.size or marks.dtype.kind not in "iu":
-        raise BadData(f"record must be a number of times or a sequence of steps, got {record!r}")
-    if marks.min() < 0 or marks.max() > steps:
-        raise BadData(
-            f"record must hold steps from 0 to {steps}, got {int(marks.min())} to "
-            f"{int(marks.max())}; make steps larger or leave these times out"
-        )
-    return np.unique(marks).astype(np.int64)
 
 
 def _check_memory(problem: Problem, replicates: int) -> None:
@@ -229,19 +191,6 @@ def _check_memory(problem: Problem, replicates: int) -> None:
         )
 
 
-def _recovery(M: np.ndarray, L: np.ndarray) -> np.ndarray:
-    """R_k: length of the projection of direction k on the span of the rows of [M, L]."""
-    known = np.isfinite(M).all((-1, -2))
-    result = np.full((*M.shape[:-2], M.shape[-1]), np.nan)
-    rows = np.concatenate([M[known], L[known]], axis=-1)
-    # The span does not change with the norms; without them its rank is easier to decide.
-    rows /= np.linalg.norm(rows, axis=-1, keepdims=True)
-    _, sizes, axes = np.linalg.svd(rows, full_matrices=False)
-    inside = sizes > 1e-13 * sizes[:, :1]
-    result[known] = np.sqrt((axes[..., : M.shape[-1]] ** 2 * inside[..., None]).sum(-2))
-    return np.minimum(result, 1.0)
-
-
 def _dataset(problem: Problem, outcome: Outcome, replicates: int, notes: list[str]) -> xr.Dataset:
     kept, student = outcome.records, problem.student
     M, L = kept.M, np.swapaxes(kept.columns, -1, -2)
@@ -251,7 +200,7 @@ def _dataset(problem: Problem, outcome: Outcome, replicates: int, notes: list[st
             ("replicate", "step", "neuron", "neuron2"),
             M @ np.swapaxes(M, -1, -2) + L @ np.swapaxes(L, -1, -2),
         ),
-        "recovery": (("replicate", "step", "direction"), _recovery(M, L)),
+        "recovery": (("replicate", "step", "direction"), recovery(M, L)),
     }
     if student.train_readout is not None:
         quantities["readout"] = (("replicate", "step", "neuron"), kept.readout)

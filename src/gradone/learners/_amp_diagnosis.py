@@ -94,7 +94,7 @@ def _directions(overlap: np.ndarray, axes: np.ndarray, learned: np.ndarray) -> s
 
 
 def _combination(axis: np.ndarray) -> str:
-    """Unit vector as a linear form in z1, z2, ..., its largest coefficient positive."""
-    axis = axis * np.sign(axis[np.argmax(np.abs(axis))])
-    terms = [f"{c:+.2f} z{i}" for i, c in enumerate(axis, 1) if abs(c) >= 0.005]
-    return " ".join(terms).lstrip("+")
+    """Unit vector as a linear form in z1, z2, ..., its first coefficient positive."""
+    shown = np.flatnonzero(np.abs(axis) >= 0.005)
+    axis = axis * np.sign(axis[shown[0]])
+    return " ".join(f"{axis[i]:+.2f} z{i + 1}" for i in shown).lstrip("+")

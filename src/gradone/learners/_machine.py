@@ -56,6 +56,7 @@ class Network:
         self.bias = np.array(student.bias if bias is None else bias)
         self.updates = 0
         self.diverged = False
+        self._descend: Callable[..., int] | None = None  # compiled on the first update
 
     def __call__(self, X: np.ndarray) -> np.ndarray:
         """Values f (n,) at the rows of X."""
@@ -78,7 +79,9 @@ class Network:
         s, errors = self.student, np.zeros(len(y))
         inner = -(s.radius or 0.0) if s.rule == "sam_normalized" else s.inner_eta
         repeated_eta = s.eta if s.rule == "k_steps" else inner
-        made = _compiled(s.activation.expression)(
+        if self._descend is None:
+            self._descend = _compiled(s.activation.expression)
+        made = self._descend(
             self.weights, self.readout, self.bias, X, y, errors,
             s.batch_size,
             s.loss == "square",

@@ -94,14 +94,17 @@ class TwoLayerLearner(RegressorMixin, BaseEstimator):
             self.label_mean_ = float(np.mean(y))
             self.label_scale_ = float(np.std(y)) or 1.0
         self.mean_, self.scale_ = like(X, mean), like(X, scale)
-        head = self._inputs(rows[:_ROWS])
-        self._stable = _stable_step(student, head, reused=reused)
+        self._reused = reused
         if student.step_size == "auto":
-            student = _with_steps(student, _SHARE * self._stable)
+            student = _with_steps(student, _SHARE * self._stable_step(student, rows))
         self._student = student
+        vars(self).pop("weights_", None)  # what an earlier fit has learned
         self.step_size_ = student.eta
         self.n_iter_ = 0
         return Network(student, self._first(student, d, rng).astype(rows.dtype))
+
+    def _stable_step(self, student: Student, rows: np.ndarray) -> float:
+        return stable_step(student, self._inputs(rows[:_ROWS]), reused=self._reused)
 
     def _first(self, student: Student, d: int, rng: np.random.Generator) -> np.ndarray:
         """First weights (width, d)."""
@@ -130,19 +133,20 @@ class TwoLayerLearner(RegressorMixin, BaseEstimator):
 
     def _store(self, X: Any, network: Network) -> None:
         """Keep what was learned; raise if the network ran away."""
+        self.n_iter_ += network.updates
+        if network.diverged:
+            stable = self._stable_step(self._student, to_numpy(X))
+            raise NotConverged(
+                f"{type(self).__name__} diverged at update {self.n_iter_}: with step_size = "
+                f"{self.step_size_:.3g} the weights grew beyond all bounds. The largest step that "
+                f"is stable at the start is about {stable:.3g}: use a smaller step_size, "
+                'or "auto", or geometry="spherical". The weights until then are in error.last.',
+                last=network.weights,
+            )
         double = array_namespace(X).float64
         self.weights_ = like(X, network.weights)
         self.readout_ = like(X, network.readout, dtype=double)
         self.bias_ = like(X, network.bias, dtype=double)
-        self.n_iter_ += network.updates
-        if network.diverged:
-            raise NotConverged(
-                f"{type(self).__name__} diverged at update {self.n_iter_}: with step_size = "
-                f"{self.step_size_:.3g} the weights grew beyond all bounds. The largest step that "
-                f"is stable at the start is about {self._stable:.3g}: use a smaller step_size, "
-                'or "auto", or geometry="spherical". The weights until then are in error.last.',
-                last=network.weights,
-            )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -152,7 +156,7 @@ class TwoLayerLearner(RegressorMixin, BaseEstimator):
         return tags
 
 
-def _stable_step(student: Student, X: np.ndarray, *, reused: bool) -> float:
+def stable_step(student: Student, X: np.ndarray, *, reused: bool) -> float:
     r"""Largest step at which small errors shrink in mean square, for random unit neurons.
 
     With the second moments :math:`C = E[x x^\top]` of the inputs and batches of b samples,

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 _STARTS = ("random", "spectral")
 _SPECTRAL_OVERLAP = 0.1  # self-overlap of a spectral start, per direction
+_BY_CHANCE = 6.0  # standard errors of a mean or of a scale, for all columns
 _NOTICEABLE = 0.1  # change of a mean or of a scale that is worth a warning
 _MOST_SKIPPED = 0.01
 
@@ -114,9 +115,10 @@ class BayesAMP(
     large d does; such runs wander and are reported as "not converged". Averages over runs must
     count them: the converged ones alone are biased upwards.
 
-    The theory wants independent features of mean 0 and variance 1: X is centred and scaled column
-    by column, with a warning if this changes it much; correlated features may make the iteration
-    diverge. In float32 only the two products with X are done in single precision.
+    The theory wants independent features of mean 0 and variance 1. X is centred and scaled column
+    by column, with a warning if this changes it much, unless chance explains all means and
+    variances: then it stays as it is. Correlated features may make the iteration diverge. In
+    float32 only the two products with X are done in single precision.
 
     References
     ----------
@@ -186,7 +188,7 @@ class BayesAMP(
                 f"'{self.channel.text}' has r = {channel.r} directions. At least as many columns "
                 "as directions are needed: give more features, or another channel."
             )
-        _warn_of_standardization(columns, X.shape[0])
+        columns = _kept_if_standard(columns, X.shape[0])
         products = StandardizedProducts(X, columns, self.chunk_size)
         runs = self._runs(products, y, channel)
         best = max(runs, key=lambda run: (run.status == "converged", run.log_evidence))
@@ -324,11 +326,18 @@ class BayesAMP(
         return tags
 
 
-def _warn_of_standardization(columns: Standardization, n: int) -> None:
-    """One warning if the features are further from mean 0 and variance 1 than chance allows."""
-    mean, scale = columns.mean[columns.kept], columns.scale[columns.kept]
+def _kept_if_standard(columns: Standardization, n: int) -> Standardization:
+    """Mean 0 and scale 1 if chance explains what differs from them; a warning if it is far off.
+
+    Sample means of standard features differ from 0 by chance. Taking them off would shift every
+    projection by O(1/sqrt(n)), more than a label without noise allows once its direction is known.
+    """
+    varies = columns.scale > 0
+    mean, scale = columns.mean[varies], columns.scale[varies]
     shift, stretch = float(np.abs(mean).max()), float(np.abs(scale - 1).max())
-    chance = 6 / math.sqrt(n)
+    chance = _BY_CHANCE / math.sqrt(n)
+    if shift <= chance and stretch <= chance / math.sqrt(2):
+        return Standardization(np.zeros(len(varies)), varies.astype(float))
     if shift > _NOTICEABLE + chance or stretch > _NOTICEABLE + chance / math.sqrt(2):
         warnings.warn(
             f"X was centred and scaled: its columns had means up to {shift:.3g} and standard "
@@ -337,6 +346,7 @@ def _warn_of_standardization(columns: Standardization, n: int) -> None:
             UserWarning,
             stacklevel=4,
         )
+    return columns
 
 
 def _history(runs: list[AmpRun], r: int) -> xr.Dataset:

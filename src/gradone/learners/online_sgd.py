@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 _RECORDS = 100
+_LEAST_ROWS = 20  # of a record: its error needs some
 
 
 @LEARNERS.add("online_sgd")
@@ -256,7 +257,7 @@ class OnlineSGD(CallbackSupportMixin, TwoLayerLearner):
 
     def _chunk(self, n: int, d: int, itemsize: int) -> int:
         """Rows of a chunk: whole batches, so that chunks do not show in the result."""
-        rows = self.chunk_size or min(chunk_rows(d, itemsize), -(-n // _RECORDS))
+        rows = self.chunk_size or min(chunk_rows(d, itemsize), max(-(-n // _RECORDS), _LEAST_ROWS))
         b = self._student.batch_size
         return b * max(1, -(-rows // b))
 

@@ -254,7 +254,7 @@ def _check_needed(rule: Rule, given: Mapping[str, Any], *, automatic: bool) -> N
     needed = _READS[rule] - ({"inner_step_size"} if rule == "look_ahead" or automatic else set())
     for name in sorted(needed - ({"radius"} if automatic else set())):
         if given[name] is None:
-            raise BadData(f"the rule '{rule}' needs {name}=...; without it the update is not defined")
+            raise BadData(f"the rule '{rule}' needs {name}=...; it has no default value")
 
 
 def _one_of(what: str, given: Any, known: tuple[str, ...], *, more: str = "") -> str:

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 from ._registry import THEORIES as THEORIES
 
 if TYPE_CHECKING:
+    from .hitting import hitting_time as hitting_time
     from .thresholds import amp_thresholds as amp_thresholds
 
 # Public name -> module of this room that defines it, loaded on first use.
-_PUBLIC = {"amp_thresholds": "thresholds"}
+_PUBLIC = {"amp_thresholds": "thresholds", "hitting_time": "hitting"}
 
 
 def __getattr__(name: str) -> Any:

@@ -16,8 +16,9 @@ from ._free_entropy import entropy_of, free_entropy, sharpening
 
 _SAME = 2e-3  # distance of overlap matrices that counts as none
 _RANDOM_STARTS = 4
-_OVERLAPS = np.linspace(0.05, 0.97, 24)
-_TRIALS = np.array([0.9, 1.02, 1.1, 1.25, 1.5, 2.0])  # amounts of data over the isotropic spinodal
+_OVERLAPS = np.array([*np.linspace(0.04, 0.96, 24), 0.98, 0.99, 0.999, 0.9999])
+_NOTICEABLE = 2e-3  # relative decrease of alpha(q) that is more than an error
+_TRIALS = np.array([0.97, 1.01, 1.03, 1.06, 1.1, 1.25])  # amounts of data over the spinodal
 _NEVER = 1e3
 _TOLERANCE = 1e-4
 
@@ -76,6 +77,8 @@ def _distance(a: np.ndarray, b: np.ndarray) -> float:
 def hard_phase(evolution: StateEvolution) -> HardPhase | None:
     """Hard phase of a target; None if the informed start never ends elsewhere."""
     first = _isotropic_spinodal(evolution)
+    if first is None:
+        return None
     alphas = first * _TRIALS
     split = next((i for i, a in enumerate(alphas) if _are_split(evolution, a)), None)
     if split is None:
@@ -131,11 +134,19 @@ def _informed_wins(evolution: StateEvolution, alpha: float) -> bool:
     return informed > uninformed
 
 
-def _isotropic_spinodal(evolution: StateEvolution) -> float:
-    """Smallest alpha at which some multiple of the identity reproduces its own trace."""
+def _isotropic_spinodal(evolution: StateEvolution) -> float | None:
+    r"""Where a second branch of multiples of the identity begins; None if there is none.
+
+    The amount of data at which q I reproduces its own trace,
+    :math:`\alpha(q) = q r / ((1 - q) \mathrm{Tr} J)`, has more than one branch where it decreases.
+    """
     r = evolution.r
-    traces = [np.trace(evolution.averages(q * np.eye(r)).information) / r for q in _OVERLAPS]
-    return float(np.min(_OVERLAPS / ((1 - _OVERLAPS) * np.maximum(traces, 1e-300))))
+    q = _OVERLAPS[_OVERLAPS <= max(evolution.almost_known, 0.95)]
+    traces = np.array([np.trace(evolution.averages(m * np.eye(r)).information) for m in q])
+    alphas = q * r / ((1 - q) * np.maximum(traces, 1e-300))
+    lowest = np.minimum.accumulate(alphas[::-1])[::-1]  # of all larger overlaps
+    falls = alphas > (1 + _NOTICEABLE) * lowest
+    return float(lowest[falls].min()) if falls.any() else None
 
 
 def _edge(holds: Callable[[float], bool], low: float, high: float) -> Estimate:

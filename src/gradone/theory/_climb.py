@@ -44,7 +44,8 @@ def climb(
     start : array (r, r)
         First overlap matrix.
     tolerance : float
-        Largest entry of ``step(M) - M`` that counts as converged.
+        Largest entry of ``step(M) - M`` that counts as converged; less where M is close to I, so
+        that perfect recovery is told from almost perfect.
     max_iter : int
         Evaluations of the map after which to give up.
 
@@ -58,7 +59,7 @@ def climb(
     R = step(M) - M
     count, leap = 1, 1.0
     past: list[tuple[np.ndarray, np.ndarray]] = []
-    while _size(R) > tolerance and count < max_iter:
+    while _size(R) > tolerance * _room(M) and count < max_iter:
         past = [*past[-_MEMORY:], (M, R)]
         guess = _mixed(past)
         if guess is not None:
@@ -77,7 +78,7 @@ def climb(
             M, R, leap = long, at_long, 2 * leap
         else:
             leap = max(leap / 4, 1.0)
-    return Climb(M, _size(R), count, _size(R) <= tolerance)
+    return Climb(M, _size(R), count, _size(R) <= tolerance * _room(M))
 
 
 def _try(
@@ -127,6 +128,11 @@ def _is_short(M: np.ndarray, far: np.ndarray) -> bool:
     return bool(
         before / 2 <= after <= 2 * before and (r - before) / 2 <= r - after <= 2 * (r - before)
     )
+
+
+def _room(M: np.ndarray) -> float:
+    """Ten times what is missing to full overlap, at most 1."""
+    return min(1.0, 10 * (1 - float(np.linalg.eigvalsh(M)[-1])))
 
 
 def _size(R: np.ndarray) -> float:

@@ -165,12 +165,12 @@ class StateEvolution:
         return _without_unlearned(self._descend(alpha, None).M)
 
     def _descend(self, alpha: float, start: np.ndarray | None) -> Climb:
-        M = self._almost_known * np.eye(self.r) if start is None else start
+        M = self.almost_known * np.eye(self.r) if start is None else start
         return climb(lambda at: self.step(at, alpha), M, tolerance=_ROUGH)
 
     @cached_property
-    def _almost_known(self) -> float:
-        """Overlap of an informed start.
+    def almost_known(self) -> float:
+        """Overlap of an informed start, the largest that is looked at.
 
         A label that varies continuously may determine the projections completely, which is seen
         from very close only. Jumps are seen on the scale of the posterior, which the rule over

@@ -10,8 +10,8 @@ from ..targets.student import Student
 from ._flow_means import MeanRule
 from ._flow_push import Neurons
 
-_DIVERGED = 1e8  # Q beyond which nothing comes back
-_MAX_EVALUATIONS = 50_000
+_DIVERGED = 1e4  # growth of Q from which nothing comes back
+_MAX_EVALUATIONS = 20_000
 
 
 class Trajectory(NamedTuple):
@@ -61,7 +61,8 @@ def integrate(
 
     p, r = start.M.shape
     upper = np.triu_indices(p)
-    count = 0
+    count, latest = 0, 0.0
+    limit = _DIVERGED * (1 + _size(start))
 
     def pack(neurons: Neurons) -> np.ndarray:
         return np.concatenate(
@@ -75,15 +76,13 @@ def integrate(
         full.T[upper] = rest
         return Neurons(M.reshape(p, r), full, a, b)
 
-    def velocity(_: float, state: np.ndarray) -> np.ndarray:
-        nonlocal count
-        count += 1
+    def velocity(time: float, state: np.ndarray) -> np.ndarray:
+        nonlocal count, latest
+        count, latest = count + 1, time
         return pack(_velocity(means, student, unpack(state), second_order=second_order))
 
     def leaves(_: float, state: np.ndarray) -> float:
-        neurons = unpack(state)
-        size = np.trace(neurons.rest) + (neurons.M**2).sum() + (neurons.a**2).sum()
-        return _DIVERGED - float(size) if count < _MAX_EVALUATIONS else -1.0
+        return limit - _size(unpack(state)) if count < _MAX_EVALUATIONS else -1.0
 
     leaves.terminal = True  # type: ignore[attr-defined]
     with np.errstate(over="ignore", invalid="ignore"):
@@ -102,8 +101,7 @@ def integrate(
     nothing = Neurons(*(np.full_like(part, np.nan) for part in start))
     M, rest, a, b = (np.stack(parts) for parts in zip(*done, *[nothing] * missing, strict=True))
     mse = np.array([means(neurons).mse for neurons in done] + [np.nan] * missing)
-    # An event ends the integration at the time of the event, which is no time that was asked for.
-    reached = float(found.t_events[0][0]) if found.status == 1 else float(times[-1])
+    reached = float(times[-1]) if found.status == 0 else latest
     why = ""
     if missing and count >= _MAX_EVALUATIONS:
         why = f"the integration gave up after {count} evaluations near time {reached:.4g}"
@@ -112,7 +110,12 @@ def integrate(
             f"the weights run away near time {reached:.4g}: the step size is too large for this "
             "student; use a smaller one, or the projected geometry"
         )
-    return Trajectory(M, rest, a, b, mse, reached if missing else float(times[-1]), why)
+    return Trajectory(M, rest, a, b, mse, reached, why)
+
+
+def _size(neurons: Neurons) -> float:
+    """Sum of the squares of all weights."""
+    return float(np.trace(neurons.rest) + (neurons.M**2).sum() + (neurons.a**2).sum())
 
 
 def _velocity(

@@ -27,6 +27,7 @@ from ._flow_push import Neurons, Push
 
 _SEED = 20260102
 _WIDER = 1.3
+_STRIP = 256
 _REACH = 9.0  # a standard normal variable is never farther out
 
 
@@ -88,19 +89,25 @@ class SobolMeans(MeanRule):
         The rule.
     target : Target
         What is learned.
+    M : ndarray (p, r)
+        Overlaps at the start, whose symmetries the points respect.
     scramble : int
         Number of the scramble.
     points : int
         A power of two.
     """
 
-    def __init__(self, push: Push, target: Target, *, scramble: int, points: int) -> None:
+    def __init__(
+        self, push: Push, target: Target, M: np.ndarray, *, scramble: int, points: int
+    ) -> None:
         p, r = push.student.width, target.r
         scales = (_scale(target.expression),) * r + (_scale(push.activation.expression),) * p
         scales += (1.0,) * (target.noise > 0)
-        mirrors = tuple(sign + (1,) * (len(scales) - r) for sign in _mirrors(target.expression))
-        cloud, self._weight = _cloud(scales, mirrors, scramble, points)
-        self._push, self._z, self._u = push, cloud[:, :r], cloud[:, r : r + p]
+        # Noise and the fields' own parts are the same in all copies.
+        signs = tuple(sign + (1,) * (len(scales) - r) for sign in mirrors(target.expression, M))
+        cloud, self._weight = _cloud(scales, signs, scramble, points)
+        self._push = push
+        self._z, self._u = cloud[:, :r].copy(), cloud[:, r : r + p].copy()
         self._y = target(self._z)
         if target.noise:
             self._y = self._y + math.sqrt(target.noise) * cloud[:, -1]
@@ -109,7 +116,7 @@ class SobolMeans(MeanRule):
 
     def __call__(self, neurons: Neurons) -> Means:
         """Means at a state."""
-        rest = self._u @ root(neurons.rest)
+        rest = _mapped(self._u, root(neurons.rest))
         return _over_points(self._push, neurons, self._z, rest, self._y, self._weight)
 
 
@@ -121,17 +128,20 @@ def _scale(function: Expression) -> float:
     return 1.0
 
 
-def _mirrors(g: Expression) -> tuple[tuple[int, ...], ...]:
-    """Sign flips of the variables that do not change a function, as a group.
+def mirrors(g: Expression, M: np.ndarray) -> tuple[tuple[int, ...], ...]:
+    """Sign flips of the variables that change neither a function nor overlaps, as a group.
 
     Examples
     --------
-    >>> _mirrors(Expression("z1*z2"))
+    >>> mirrors(Expression("z1*z2"), np.zeros((1, 2)))
     ((-1, -1), (1, 1))
+    >>> mirrors(Expression("z1*z2"), np.array([[0.0, 0.1]]))
+    ((1, 1),)
     """
     group = {(1,) * g.r}
-    for size in range(1, g.r + 1):
-        for flipped in itertools.combinations(range(1, g.r + 1), size):
+    free = [i for i in range(1, g.r + 1) if not M[:, i - 1].any()]
+    for size in range(1, len(free) + 1):
+        for flipped in itertools.combinations(free, size):
             if g.parity(*flipped) == "even":
                 new = [-1 if i in flipped else 1 for i in range(1, g.r + 1)]
                 group |= {tuple(s * t for s, t in zip(signs, new, strict=True)) for signs in group}
@@ -140,21 +150,21 @@ def _mirrors(g: Expression) -> tuple[tuple[int, ...], ...]:
 
 @lru_cache(maxsize=16)
 def _cloud(
-    scales: tuple[float, ...], mirrors: tuple[tuple[int, ...], ...], scramble: int, points: int
+    scales: tuple[float, ...], copies: tuple[tuple[int, ...], ...], scramble: int, points: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Points (n, dimension) and weights with mean zero and unit covariance to all digits.
 
     What is linear or quadratic in the point is then integrated without error, and what a symmetry
-    of the target forbids is zero: a neuron without overlap does not begin to move by chance.
+    of target and start forbids is zero: a neuron without overlap does not begin to move by chance.
     """
     sequence = SobolSequence(len(scales), np.random.default_rng([_SEED, scramble]))
-    cloud = gaussian_points(sequence.draw(max(points // len(mirrors), 1))) * scales
-    cloud = np.concatenate([cloud * signs for signs in mirrors])
+    cloud = gaussian_points(sequence.draw(max(points // len(copies), 1))) * scales
+    cloud = np.concatenate([cloud * signs for signs in copies])
     weight = np.exp(-0.5 * (cloud**2 @ (1 - np.array(scales) ** -2.0)))
     weight /= weight.sum()
     cloud -= weight @ cloud
     factor = np.linalg.cholesky((cloud.T * weight) @ cloud)
-    return np.linalg.solve(factor, cloud.T).T, weight
+    return np.ascontiguousarray(np.linalg.solve(factor, cloud.T).T), weight
 
 
 class LineMeans(MeanRule):
@@ -184,7 +194,7 @@ class LineMeans(MeanRule):
 
     def _panels(self, push: Push, target: Target) -> tuple[np.ndarray, np.ndarray]:
         """Nodes and masses in the target's variable."""
-        edges = [*np.linspace(-_REACH, _REACH, 19), *np.clip(target.kinks, -_REACH, _REACH)]
+        edges = [*np.linspace(-_REACH, _REACH, 13), *np.clip(target.kinks, -_REACH, _REACH)]
         if not push.is_plain:
             # At these labels a jump appears in the field: the averages over it have a kink there.
             a = push.student.readout[0] * (push.student.loss == "square")
@@ -207,7 +217,7 @@ class LineMeans(MeanRule):
         n = len(self._y)
         jumps = self._jumps(float(neurons.a[0])) - float(neurons.b[0])
         inside = np.clip((jumps - m * self._z[:, None]) / width, -_REACH, _REACH)
-        fixed = np.broadcast_to(np.linspace(-_REACH, _REACH, 13), (n, 13))
+        fixed = np.broadcast_to(np.linspace(-_REACH, _REACH, 9), (n, 9))
         edges = np.sort(np.concatenate([fixed, inside], axis=1))
         x, weight = gauss_legendre(self._nodes)
         length = np.diff(edges, axis=1)[..., None]
@@ -222,9 +232,7 @@ class LineMeans(MeanRule):
         if self._jumps_at is None or self._jumps_at[0] != a:
             s = self._push.student
             inner = 0.0 if s.rule in ("plain", "sam_normalized") else s.inner_eta / s.batch_size
-            update = Update(
-                s.activation, s.rule, s.loss, a, inner, s.inner_steps, s.radius or 0.0
-            )
+            update = Update(s.activation, s.rule, s.loss, a, inner, s.inner_steps, s.radius or 0.0)
             self._jumps_at = a, update.jumps(self._y)
         return self._jumps_at[1]
 
@@ -238,14 +246,36 @@ def _over_points(
     weight: np.ndarray,
 ) -> Means:
     """Means over points with weights."""
-    found = push(z @ neurons.M.T + rest, y, neurons.a, neurons.b)
-    moves = found.moves.T * weight
+    found = push(_mapped(z, neurons.M.T) + rest, y, neurons.a, neurons.b)
+    moves = found.moves * weight[:, None]
     error = found.error * weight
     return Means(
-        with_z=moves @ z,
-        with_rest=moves @ rest,
-        squares=moves @ found.moves,
-        readout=error @ found.features,
-        bias=neurons.a * (error @ found.slopes),
-        mse=float(weight @ found.misfit**2),
+        with_z=_summed(moves, z),
+        with_rest=_summed(moves, rest),
+        squares=_summed(moves, found.moves),
+        readout=np.einsum("n,nj->j", error, found.features),
+        bias=neurons.a * np.einsum("n,nj->j", error, found.slopes),
+        mse=float((weight * found.misfit**2).sum()),
     )
+
+
+# Products of long and narrow matrices in strips so short that BLAS does not wake its threads, which
+# cost more than they bring.
+
+
+def _strips(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Rows (n, q) as (k, strip, q), and the rows that are left over."""
+    whole = len(x) // _STRIP * _STRIP
+    return x[:whole].reshape(-1, _STRIP, x.shape[1]), x[whole:]
+
+
+def _mapped(x: np.ndarray, A: np.ndarray) -> np.ndarray:
+    """The product x A."""
+    body, tail = _strips(x)
+    return np.concatenate([(body @ A).reshape(-1, A.shape[1]), tail @ A])
+
+
+def _summed(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """The product left^T right."""
+    (body, tail), (other, end) = _strips(left), _strips(right)
+    return (body.transpose(0, 2, 1) @ other).sum(axis=0) + tail.T @ end

@@ -86,7 +86,7 @@ class Push:
         student = self.student
         gamma = student.eta
         push, error, features, slopes = before = self._gradient(fields, y, a, b)
-        misfit = error if student.loss == "square" else y - features @ a
+        misfit = error if student.loss == "square" else y - np.einsum("nj,j->n", features, a)
         if student.rule in ("extragradient", "sam", "sam_normalized"):
             fields = fields + self._displacement(push)
             push, error, features, slopes = self._gradient(fields, y, a, b)
@@ -118,5 +118,5 @@ class Push:
         """The plain push a_j e sigma'(lambda_j + b_j), then e, sigma and sigma'."""
         inside = fields + b
         features, slopes = self.activation(inside), self._slope(inside)
-        error = y - features @ a if self.student.loss == "square" else y
+        error = y - np.einsum("nj,j->n", features, a) if self.student.loss == "square" else y
         return a * slopes * error[:, None], error, features, slopes

@@ -15,9 +15,9 @@ from ._flow_means import LineMeans, MeanRule, SobolMeans
 from ._flow_push import Neurons, Push
 
 SCRAMBLES = 8
-# Of one step. Means over points jump when a point crosses a kink: a smaller tolerance would follow
-# these jumps one by one.
-_SMOOTH, _KINKED = 1e-8, 1e-5
+# Of one step. Means over points have errors of their own, and jump when a point crosses a kink: a
+# smaller tolerance would follow these jumps one by one.
+_EXACT, _SMOOTH, _KINKED = 1e-7, 1e-6, 1e-5
 _ROUGHER = 10.0  # a second tolerance, for the error
 _ROUNDING = 1e-12
 
@@ -40,8 +40,8 @@ def solve_flow(
     points: int,
 ) -> Flow:
     """Solution with errors, by the most accurate means that cover the case."""
-    fine, rough = _mean_rules(target, student, points)
-    tolerance = _SMOOTH if rough.is_smooth else _KINKED
+    fine, rough = _mean_rules(target, student, start.M, points)
+    tolerance = _EXACT if len(fine) == 1 else _SMOOTH if rough.is_smooth else _KINKED
 
     def solve(means: MeanRule, factor: float) -> Trajectory:
         return integrate(
@@ -65,7 +65,7 @@ def solve_flow(
 
 
 def _mean_rules(
-    target: Target, student: Student, points: int
+    target: Target, student: Student, M: np.ndarray, points: int
 ) -> tuple[list[MeanRule], MeanRule]:
     """Rules whose solutions are averaged, and the one of the rougher solution."""
     push = Push(student)
@@ -73,9 +73,9 @@ def _mean_rules(
         exact = ErfMeans(student, target)
         return [exact], exact
     if student.width == target.r == 1 and (push.is_plain or not target.noise):
-        return [LineMeans(push, target, nodes=12)], LineMeans(push, target, nodes=8)
+        return [LineMeans(push, target, nodes=10)], LineMeans(push, target, nodes=7)
     fine: list[MeanRule] = [
-        SobolMeans(push, target, scramble=i, points=points) for i in range(SCRAMBLES)
+        SobolMeans(push, target, M, scramble=i, points=points) for i in range(SCRAMBLES)
     ]
     return fine, fine[0]
 

@@ -10,7 +10,7 @@ import numpy as np
 # is integrated has features a few times sharper than that.
 _STEP = {1: 0.3, 2: 0.7, 3: 0.85, 4: 1.0}
 _CUT = 6.0  # standard deviations kept
-_PERFECT = 1 - 1e-5  # overlaps above it: the posterior is a point, what is left varies with z itself
+_PERFECT = 1 - 1e-5  # overlaps above it: the posterior is a point
 _SMOOTH = 0.02  # overlaps below it: the integrand is almost a polynomial on the scale of omega
 _MAX_PER_AXIS = {1: 1025, 2: 257, 3: 65, 4: 25}  # nodes along an axis, by the number of axes
 
@@ -42,10 +42,10 @@ def prior_means(M: np.ndarray, resolution: int = 0) -> tuple[np.ndarray, np.ndar
     rules = [_axis_rule(float(m), resolution, axes) for m in overlaps]
     size = math.prod(len(v) for v, _ in rules)
     grid = np.stack(np.meshgrid(*(v for v, _ in rules), indexing="ij"), axis=-1)
-    weights = np.ones(())
+    product = np.ones(())
     for _, w in rules:
-        weights = np.multiply.outer(weights, w)
-    v, weights = grid.reshape(size, len(M)), weights.reshape(size)
+        product = np.multiply.outer(product, w)
+    v, weights = grid.reshape(size, len(M)), product.reshape(size)
     kept = (v**2).sum(axis=1) <= _CUT**2
     v, weights = v[kept], weights[kept]
     return (v * np.sqrt(overlaps)) @ Q.T, weights / weights.sum()

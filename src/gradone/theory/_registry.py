@@ -46,7 +46,7 @@ class Theory(ABC):
         """Why the theory does not cover a target, as a clause without a full stop, or None."""
 
     @abstractmethod
-    def predict(self, target: Any, **axes: Any) -> xr.Dataset:
+    def predict(self, target: Any, *_: Any, **axes: Any) -> xr.Dataset:
         """Curve of a target that has no obstacle, at arrays of checked axes."""
 
 

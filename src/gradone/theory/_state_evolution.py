@@ -48,23 +48,29 @@ def averages(channel: PosteriorChannel, M: np.ndarray, resolution: int = 0) -> A
         out = channel.outcomes(omega[start : start + _BLOCK], V)
         w = weights[start : start + _BLOCK]
         mass = out.weight * np.exp(out.log_z)
-        mass /= mass.sum(axis=1, keepdims=True)
-        p = w[:, None] * mass
-        seen = mass > 0
-        flat = out.g[seen]
-        J += (flat * p[seen][:, None]).T @ flat
-        log_evidence += float(p[seen] @ out.log_z[seen])
-        mean = (mass * out.y).sum(axis=1, keepdims=True)
-        mse += float((p * (out.y - mean) ** 2).sum())
+        total = mass.sum(axis=1)
+        mean = np.einsum("mk,mk->m", mass, out.y) / total
+        p = (w / total)[:, None] * mass
+        flat, chance = out.g.reshape(-1, len(M)), p.ravel()
+        J += (flat * chance[:, None]).T @ flat
+        # A label without mass has an infinite logarithm, and no weight.
+        log_evidence += float(chance @ np.where(chance > 0, out.log_z.ravel(), 0.0))
+        mse += float(chance @ ((out.y - mean[:, None]) ** 2).ravel())
     return Averages(symmetrized(signs, J), log_evidence, mse)
 
 
 def _rule(
-    channel: PosteriorChannel, M: np.ndarray, resolution: int
+    channel: PosteriorChannel, M: np.ndarray, resolution: int, kept: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Prior means and weights, folded by the sign symmetries of the target, and those."""
+    """Prior means and weights, folded by the sign symmetries of the target, and those.
+
+    If a matrix `kept` is given, by those which leave it as it is.
+    """
     M = np.where(np.abs(M) < 1e-13, 0.0, M)  # what is zero up to rounding is zero
     signs = invariances(channel.target.expression, M)
+    if kept is not None:
+        changed = np.abs(signs[:, :, None] * kept * signs[:, None, :] - kept).max(axis=(1, 2))
+        signs = signs[changed < 1e-12]
     return *fold(signs, *prior_means(M, resolution)), signs
 
 
@@ -104,25 +110,25 @@ def growth_operator(
     In the orthonormal basis of :func:`symmetric_basis`, so that eigenvalues are growth rates per
     unit of alpha.
     """
-    omega, weights = prior_means(M, resolution)
+    omega, weights, signs = _rule(channel, M, resolution, rows.T @ rows)
     V = np.eye(len(M)) - M
     q = len(rows)
-    operator = np.zeros((q * q, q * q))
+    pairs = np.zeros((q * q, q * q))
     for start in range(0, len(omega), _BLOCK):
-        part = omega[start : start + _BLOCK]
-        out = channel.outcomes(part, V)
+        out = channel.outcomes(omega[start : start + _BLOCK], V, curvature=True)
+        assert out.dg is not None
         mass = out.weight * np.exp(out.log_z)
-        p = (weights[start : start + _BLOCK, None] * mass / mass.sum(axis=1, keepdims=True)).ravel()
+        p = weights[start : start + _BLOCK, None] * mass / mass.sum(axis=1, keepdims=True)
         kept = p > 1e-14
-        at = channel.posterior(
-            out.y.ravel()[kept], np.repeat(part, out.y.shape[1], axis=0)[kept], V
-        )
-        g = at.g @ rows.T
-        G = rows @ at.dg @ rows.T + g[:, :, None] * g[:, None, :]
-        # (G K G)_il = sum_jk G_ij K_jk G_kl, one product over all outcomes.
+        g = out.g[kept] @ rows.T
+        G = rows @ out.dg[kept] @ rows.T + g[:, :, None] * g[:, None, :]
         flat = G.reshape(len(G), q * q)
-        pairs = ((flat * p[kept, None]).T @ flat).reshape(q, q, q, q)
-        operator += pairs.transpose(0, 3, 1, 2).reshape(q * q, q * q)
+        pairs += (flat * p[kept][:, None]).T @ flat
+    # At a prior mean that was folded away, G is mirrored.
+    mirrors = [np.kron(mirror, mirror) for mirror in (rows * s @ rows.T for s in signs)]
+    pairs = np.mean([mirror @ pairs @ mirror.T for mirror in mirrors], axis=0)
+    # (G K G)_il = sum_jk G_ij K_jk G_kl
+    operator = pairs.reshape(q, q, q, q).transpose(0, 3, 1, 2).reshape(q * q, q * q)
     basis = symmetric_basis(q).reshape(-1, q * q)
     return basis @ operator @ basis.T
 

@@ -84,7 +84,7 @@ class BayesOptimalTheory(Theory):
         found = [[b._replace(point=evolution.typed(b.point)) for b in row] for row in found]
         best = [max(row, key=lambda branch: branch.entropy.value) for row in found]
         points = [b.point for b in best]
-        values = {
+        values: dict[str, tuple[Any, Any]] = {
             name: (("alpha", *dims), array)
             for name, (dims, array) in (
                 point_values(points) | label_errors(evolution, points)

@@ -108,7 +108,7 @@ class ReusedBatchTheory(Theory):
         target: Target,
         *,
         alpha: Any,
-        step_size: float,
+        step_size: float | str,
         width: int = 2,
         activation: str = "relu(z)",
         steps: int = 6,

@@ -152,7 +152,7 @@ class SGDFlow(Theory):
         weight_decay: float = 0.0,
         init: Any = "orthogonal",
         second_order: bool = True,
-        points: int = 16384,
+        points: int = 8192,
     ) -> xr.Dataset:
         """Order parameters and test error at each time."""
         student = read_student(

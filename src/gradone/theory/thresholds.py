@@ -65,12 +65,13 @@ def amp_thresholds(target: Target | str) -> tuple[Stage, ...]:
     >>> [round(float(stage.threshold), 2) for stage in amp_thresholds("sign(z1) + sign(z2)")]
     [0.0, 2.05]
     """
-    target = as_target(target)
-    if not isinstance(target, Target):
-        raise OutOfRegime(f"thresholds of AMP are about Target, this is a {type(target).__name__}")
-    if reason := posterior_obstacle(target):
+    known_target = as_target(target)
+    if not isinstance(known_target, Target):
+        kind = type(known_target).__name__
+        raise OutOfRegime(f"thresholds of AMP are about the class Target, this one is a {kind}")
+    if reason := posterior_obstacle(known_target):
         raise OutOfRegime(f"thresholds of AMP do not cover this target: {reason}")
-    evolution = FramedEvolution(target)
+    evolution = FramedEvolution(known_target)
     inner = evolution.inner
     stages: list[Stage] = []
     known, threshold = Subspace.zero(inner.r), Estimate(0.0)
@@ -110,7 +111,7 @@ def _next_opening(
 
     def growth(alpha: float, *, fine: bool = False) -> float:
         M = evolution.within(alpha, known.basis, fine=fine)
-        return alpha * float(evolution.growth_modes(M, unknown, 2 if fine else 1)[0][-1])
+        return alpha * float(evolution.growth_modes(M, unknown, 1 if fine else 0)[0][-1])
 
     # Perfect knowledge of the learned directions gives the fastest growth there is.
     fastest = evolution.growth_modes(_ALMOST * known.projector, unknown)[0][-1]
@@ -132,7 +133,7 @@ def _next_opening(
         shift = (1 - growth(a, fine=True)) / slope
         threshold = Estimate(a + shift, abs(shift) + 2 * _TOLERANCE * a, "iteration")
     M = evolution.within(threshold.value, known.basis)
-    rates, modes = evolution.growth_modes(M, unknown, 2)
+    rates, modes = evolution.growth_modes(M, unknown, 1)
     block = np.tensordot(
         (rates > (1 - _DEGENERATE) * rates[-1]) * np.einsum("kii->k", modes), modes, axes=1
     )

@@ -15,7 +15,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, get_args
 
 import numpy as np
 
@@ -23,12 +22,8 @@ from ...base.errors import BadData, did_you_mean
 from ...calculus.hermite import normal_density
 from ...calculus.line import gauss_legendre
 from ...targets.activation import Activation
+from ...targets.student import LOSSES, RULES, Loss, Rule
 
-Rule = Literal["plain", "extragradient", "sam", "sam_normalized", "k_steps", "look_ahead"]
-Loss = Literal["square", "correlation"]
-
-RULES: tuple[Rule, ...] = get_args(Rule)
-LOSSES: tuple[Loss, ...] = get_args(Loss)
 _REACH = 9.0  # a standard normal variable is never farther out
 _CELLS = 16
 _SCAN = np.linspace(-_REACH, _REACH, 97)

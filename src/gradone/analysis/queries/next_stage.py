@@ -71,11 +71,13 @@ def next_stage(
     """
     q = known.complement().dim
     last = {1: MAX_ORDER, 2: 8, 3: 6}.get(q, 4)
-    # Orders 1 and 2 cost little more than one of them; higher ones are rarely needed, and in one
-    # dimension all of them come together.
+    # Orders 1 and 2 cost little more than one of them; higher ones are rarely needed, and in few
+    # dimensions many of them come together.
     groups: list[tuple[int, ...]] = [(1, 2), *((k,) for k in range(3, last + 1))]
     if q == 1:
         groups = [(1, 2), tuple(range(3, last + 1))]
+    elif q == 2:
+        groups = [(1, 2), (3, 4), tuple(range(5, last + 1))]
     search = _Search(f, noise, known, is_exact)
     for orders in groups:
         grams = conditional_grams(f, noise, known, orders)

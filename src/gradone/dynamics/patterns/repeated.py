@@ -32,7 +32,8 @@ from .frame import (
 # --------------------------------------------------------------------------------------------------
 
 
-@njit(nogil=True, error_model="numpy")
+# Signatures: without them numba compiles a second version for the constant `found` = 0.
+@njit("float64(float64[:, ::1], int64, float64[::1])", nogil=True, error_model="numpy")
 def remove(F, found, v):
     """Take the rows of F out of v, twice: once leaves errors of the size of what it removed.
 
@@ -51,7 +52,11 @@ def remove(F, found, v):
     return math.sqrt(total)
 
 
-@njit(nogil=True, error_model="numpy")
+@njit(
+    "void(float64[:, ::1], float64[:, ::1], int64, int64, float64[::1], float64, float64[::1])",
+    nogil=True,
+    error_model="numpy",
+)
 def reveal(U, F, known, found, c, radius2, g):
     """Append the direction of c^T X to the frame [SG-4]; g is used up.
 

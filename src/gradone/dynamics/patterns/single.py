@@ -61,6 +61,8 @@ def add_outer(columns, c, u, rho):
                 left, right = columns[k, j], columns[k + 1, j]
                 columns[k, j] = cosine * left + sine * right
                 columns[k + 1, j] = cosine * right - sine * left
+        if turn >= p:
+            columns[k + 1, k] = 0.0  # but for rounding, it is
 
 
 @njit(

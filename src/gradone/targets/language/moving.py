@@ -14,7 +14,7 @@ from .evaluate import evaluate_columns
 from .functions import FUNCTIONS
 from .lines import Curved, family_zeros
 from .structure import is_piecewise_constant
-from .tree import Call, Node, Power, Product, Quotient, variables
+from .tree import Call, Node, Power, Product, Quotient, Sum, Variable, fold, variables
 
 _MAX_DEGREE = 8
 _SAME = 1e-9  # distance of two breaks that differ by rounding only
@@ -113,6 +113,8 @@ def _zeros(node: Node, fixed: np.ndarray) -> list[list[float]]:
 def _taylor(node: Node, fixed: np.ndarray) -> np.ndarray | None:
     """Coefficients (n, degree + 1), highest first, if the node is a polynomial in the last one."""
     t = fixed.shape[1] + 1
+    if _degree(node, t) > _MAX_DEGREE:  # derivatives of anything else only grow
+        return None
     origin = np.zeros(len(fixed))
     columns: list[np.ndarray] = []
     for order in range(_MAX_DEGREE + 1):
@@ -122,6 +124,31 @@ def _taylor(node: Node, fixed: np.ndarray) -> np.ndarray | None:
             last = values_at(node, fixed, origin) / math.factorial(order + 1)
             return np.column_stack([last, *columns[::-1]])
     return None
+
+
+def _degree(node: Node, t: int) -> float:
+    """Degree as a polynomial in variable t, infinite if it is not written as one."""
+
+    def combine(part: Node, degrees: list[float]) -> float:
+        if t not in variables(part):
+            return 0
+        match part:
+            case Variable():
+                return 1
+            case Sum():
+                return max(degrees)
+            case Product():
+                return sum(degrees)
+            case Power(exponent=k):
+                return degrees[0] * k
+            case Quotient(denominator=denominator) if t not in variables(denominator):
+                return degrees[0]
+            case Call(name=name) if FUNCTIONS[name].degree:
+                return degrees[0] * FUNCTIONS[name].degree
+            case _:
+                return math.inf
+
+    return fold(node, combine)
 
 
 def _roots(coefficients: np.ndarray) -> list[np.ndarray]:

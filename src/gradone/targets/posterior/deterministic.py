@@ -26,9 +26,11 @@ from ..language.tree import Node
 from ..target import Target
 from .base import Outcomes, Posterior, PosteriorChannel
 from .formulas import Formula, formulas
+from .label_mean import mean_in_region
 from .label_rule import PROBE_RADIUS, LabelRule, label_rule, probe_points
 from .level_set import LevelSet, Nodes
-from .region import Region, Weighted
+from .moment_sums import MomentSums
+from .region import Region
 from .roots import AxisRoots
 from .smooth import Smooth, used_rows
 
@@ -37,6 +39,7 @@ _MAX_CRITICAL = 8
 _MAX_FORMS = 3
 _ROUNDING = 1e-5
 _CLOUD = 4096
+_LOST = 40.0  # exp(-_LOST) of what is there already is nothing
 _BLOCK = {1: 8192, 2: 1024, 3: 64, 4: 8}  # samples at once, by the forms of a formula
 
 
@@ -62,12 +65,23 @@ class _Sheet:
         self.f = Smooth(inner, self.rows)
         self.region = Region(formula.conditions, self.rows, text, resolution)
 
-    def weigh(self, y: np.ndarray, omega: np.ndarray, V: np.ndarray) -> list[Weighted]:
-        """Weighted nodes at labels (n,) and prior means (r, n)."""
-        return [self.region.weigh(nodes, omega, V) for nodes in self._nodes(y, omega, V)]
+    def nodes(
+        self, y: np.ndarray, omega: np.ndarray, V: np.ndarray, block: np.ndarray
+    ) -> list[Nodes]:
+        """Nodes of the samples `block`, before what the directions beyond the formula weigh."""
+        inner = (
+            self.region.inner(nodes, omega[:, block])
+            for nodes in self._nodes(y[block], omega[:, block], V)
+        )
+        return [nodes._replace(sample=block[nodes.sample]) for nodes in inner]
 
     def add_polynomial(
-        self, y: np.ndarray, omega: np.ndarray, V: np.ndarray, moments: _Moments, block: np.ndarray
+        self,
+        y: np.ndarray,
+        omega: np.ndarray,
+        V: np.ndarray,
+        moments: MomentSums,
+        block: np.ndarray,
     ) -> bool:
         """Add the level sets of a polynomial of all variables; False if it is none."""
         if self.k < 2 or self.k < self.formula.r or self.formula.conditions:
@@ -115,6 +129,17 @@ class _Sheet:
             )
         # At an extremum the slope vanishes: a weight that is large, not infinite.
         return Nodes(sample, offset[None], np.minimum(log_weight, 300.0), ())
+
+    def mean(self, omega: np.ndarray, V: np.ndarray) -> np.ndarray | None:
+        """Part (m,) of the mean label at prior means (r, m); None if there is no rule for it."""
+        value = self.formula.constant
+
+        def label(x: np.ndarray) -> np.ndarray:
+            if value is not None:
+                return np.full(x.shape[1:], value)
+            return np.asarray(self.relabeled.label(self.f.value(x)))
+
+        return mean_in_region(label, self.region, omega, V)
 
     def range(
         self, z: np.ndarray, omega: np.ndarray, V: np.ndarray
@@ -199,8 +224,9 @@ class DeterministicPosterior(PosteriorChannel):
         """Posterior at labels `y` (n,), prior means `omega` (n, r), covariance `V` (r, r)."""
         y, omega = np.asarray(y, dtype=np.float64), np.asarray(omega, dtype=np.float64)
         V = np.asarray(V, dtype=np.float64)
-        moments = _Moments(len(y), self.r)
+        moments = MomentSums.zeros(len(y), self.r)
         which = self._atom(y)
+        rest = []
         for sheet in self._sheets:
             value = sheet.formula.constant
             here = (
@@ -209,14 +235,41 @@ class DeterministicPosterior(PosteriorChannel):
                 else np.abs(which - value) <= _SAME * (1 + abs(value))
             )
             index = np.flatnonzero(here)
-            if sheet.add_polynomial(y[index], omega[index].T, V, moments, index):
-                continue
-            size = _BLOCK[sheet.k] if sheet.k else _BLOCK[max(self.r - 1, 1)]
-            for start in range(0, len(index), size):
-                block = index[start : start + size]
-                for weighted in sheet.weigh(y[block], omega[block].T, V):
-                    moments.add(weighted, block)
+            if not sheet.add_polynomial(y[index], omega[index].T, V, moments, index):
+                rest.append((sheet, here))
+        if rest:
+            size = min(_BLOCK[sheet.k or max(self.r - 1, 1)] for sheet, _ in rest)
+            for start in range(0, len(y), size):
+                blocks = [
+                    (sheet, start + np.flatnonzero(here[start : start + size]))
+                    for sheet, here in rest
+                ]
+                self._add(blocks, y, omega.T, V, moments)
         return moments.posterior(V)
+
+    def _add(
+        self,
+        blocks: list[tuple[_Sheet, np.ndarray]],
+        y: np.ndarray,
+        omega: np.ndarray,
+        V: np.ndarray,
+        moments: MomentSums,
+    ) -> None:
+        """Add the level sets of some sheets, each at its own block of samples.
+
+        Nodes of large weight first: a region has at most probability one, so what is far below the
+        mass of a sample by then cannot count.
+        """
+        parts = [(sheet, nodes) for sheet, b in blocks for nodes in sheet.nodes(y, omega, V, b)]
+        best = np.full(len(y), -np.inf)
+        for _, nodes in parts:
+            np.maximum.at(best, nodes.sample, nodes.log_weight)
+        best -= _LOST
+        for sheet, nodes in parts:
+            sheet.region.add(nodes, omega, V, (best, np.full(len(y), np.inf)), moments)
+        floor = moments.top - _LOST
+        for sheet, nodes in parts:
+            sheet.region.add(nodes, omega, V, (floor, best), moments)
 
     def _atom(self, y: np.ndarray) -> np.ndarray:
         """Value of the atom that a label is, NaN if it is none."""
@@ -225,7 +278,7 @@ class DeterministicPosterior(PosteriorChannel):
             which[np.abs(y - value) <= _SAME * (1 + abs(value))] = value
         return which
 
-    def outcomes(self, omega: np.ndarray, V: np.ndarray) -> Outcomes:
+    def outcomes(self, omega: np.ndarray, V: np.ndarray, *, curvature: bool = False) -> Outcomes:
         """Every label that may come out at the prior means `omega` (m, r), covariance `V`."""
         m = len(omega)
         rule = self._rule(omega, V)
@@ -236,7 +289,22 @@ class DeterministicPosterior(PosteriorChannel):
         found = self.posterior(y.ravel()[used], np.repeat(omega, k, axis=0)[used], V)
         log_z, g = np.full(m * k, -np.inf), np.zeros((m * k, self.r))
         log_z[used], g[used] = found.log_z, found.g
-        return Outcomes(y, weight, log_z.reshape(m, k), g.reshape(m, k, self.r))
+        shape = (m, k, self.r, self.r)
+        dg = None
+        if curvature:
+            dg = np.zeros(shape)
+            dg.reshape(m * k, self.r, self.r)[used] = found.dg
+        return Outcomes(y, weight, log_z.reshape(m, k), g.reshape(shape[:3]), dg)
+
+    def mean(self, omega: np.ndarray, V: np.ndarray) -> np.ndarray:
+        """Mean of the label at prior means `omega` (m, r): the Bayes-optimal prediction (m,)."""
+        total = np.zeros(len(omega))
+        for sheet in self._sheets:
+            part = sheet.mean(np.asarray(omega, dtype=np.float64).T, V)
+            if part is None:
+                return super().mean(omega, V)
+            total += part
+        return total
 
     def _rule(self, omega: np.ndarray, V: np.ndarray) -> LabelRule:
         sheets = [sheet for sheet in self._sheets if sheet.k]
@@ -288,64 +356,6 @@ class DeterministicPosterior(PosteriorChannel):
         if len(critical) and np.nanmax(values) <= critical.max() + _ROUNDING:
             high = min(high, float(critical.max()))
         return low, high
-
-
-class _Moments:
-    """Mass, mean and second moments of z - omega for every sample, on a logarithmic scale."""
-
-    def __init__(self, n: int, r: int) -> None:
-        self.top = np.full(n, -np.inf)
-        self.mass = np.zeros(n)
-        self.first = np.zeros((n, r))
-        self.second = np.zeros((n, r, r))
-
-    def add(self, nodes: Weighted, block: np.ndarray) -> None:
-        from .region_kernels import accumulate
-
-        accumulate(
-            block[nodes.sample],
-            nodes.log_weight,
-            np.ascontiguousarray(nodes.offset),
-            nodes.variance,
-            nodes.spread,
-            self.top,
-            self.mass,
-            self.first,
-            self.second,
-        )
-
-    def merge(
-        self,
-        index: np.ndarray,
-        top: np.ndarray,
-        mass: np.ndarray,
-        first: np.ndarray,
-        second: np.ndarray,
-    ) -> None:
-        """Add moments that are given in units of exp(top)."""
-        top = np.where(mass > 0, top, -np.inf)
-        high = np.maximum(self.top[index], top)
-        with np.errstate(invalid="ignore"):
-            old, new = (np.nan_to_num(np.exp(t - high)) for t in (self.top[index], top))
-        self.top[index] = high
-        self.mass[index] = old * self.mass[index] + new * mass
-        self.first[index] = old[:, None] * self.first[index] + new[:, None] * first
-        self.second[index] = old[:, None, None] * self.second[index] + new[:, None, None] * second
-
-    def posterior(self, V: np.ndarray) -> Posterior:
-        possible = self.mass > 0
-        mass = np.where(possible, self.mass, 1.0)
-        mean = self.first / mass[:, None]
-        lower = self.second / mass[:, None, None]
-        second = lower + np.tril(lower, -1).transpose(0, 2, 1)
-        covariance = second - mean[:, :, None] * mean[:, None, :]
-        inverse = np.linalg.inv(V)
-        dg = inverse @ covariance @ inverse - inverse
-        return Posterior(
-            np.where(possible, self.top + np.log(mass), -np.inf),
-            np.where(possible[:, None], mean @ inverse, 0.0),
-            np.where(possible[:, None, None], dg, 0.0),
-        )
 
 
 def distinct(values: np.ndarray) -> np.ndarray:

@@ -322,6 +322,8 @@ def _joined(parts: list[OutputDensity], back: np.ndarray) -> Outcomes:
     length = max(part.y.shape[1] for part in parts)
 
     def padded(array: np.ndarray, value: float) -> np.ndarray:
+        if array.shape[1] == length:
+            return array
         width = [(0, 0)] * array.ndim
         width[1] = (0, length - array.shape[1])
         return np.pad(array, width, constant_values=value)
@@ -332,12 +334,12 @@ def _joined(parts: list[OutputDensity], back: np.ndarray) -> Outcomes:
         mass = np.where(seen, part.mass, 1.0)
         y.append(padded(part.y, 0.0))
         weight.append(padded(np.where(seen, part.step, 0.0), 0.0))
-        log_z.append(padded(np.where(seen, np.log(mass), _LOWEST), _LOWEST))
+        log_z.append(padded(np.log(mass, out=np.full(mass.shape, _LOWEST), where=seen), _LOWEST))
         share = np.where(seen, 1 / mass, 0.0)[..., None]
         q = share * part.features
         g.append(padded(q @ back.T, 0.0))
         if part.second is not None:
             centered = share[..., None] * part.second - q[..., :, None] * q[..., None, :]
             dg.append(padded(back @ centered @ back.T, 0.0))
-    rows = [np.concatenate(p) for p in (y, weight, log_z, g)]
-    return Outcomes(*rows, np.concatenate(dg) if dg else None)
+    found = Outcomes(*(np.concatenate(rows) for rows in (y, weight, log_z, g)))
+    return found._replace(dg=np.concatenate(dg)) if dg else found

@@ -109,7 +109,7 @@ def output_density(
 def _as_matrices(products: np.ndarray, mass: np.ndarray, k: int, c: int) -> np.ndarray:
     """Symmetric matrices (m, K, c, c) from the rows of their lower triangles (m, ..., K)."""
     second = np.empty((*mass.shape, c, c))
-    for place, (a, b) in enumerate((a, b) for a in range(c) for b in range(a + 1)):
+    for place, (a, b) in enumerate(zip(*np.tril_indices(c), strict=True)):
         second[..., a, b] = products[:, place]
         if a == b and a < k:
             second[..., a, a] -= mass
@@ -213,38 +213,51 @@ def _spread(
     k, s = x.shape[1], beta.shape[0]
     curvature = densities.shape[1] > 1 + k + s
     length = densities.shape[2]
+    value, push, bent = np.empty(length), np.empty(length), np.empty(length)
     for j in range(len(owner)):
         rows = densities[owner[j]]
         start = low[owner[j]]
         first = max(0, int((mean[j] - reach[j] - start) / step) + 1)
         last = min(length - 1, int((mean[j] + reach[j] - start) / step))
+        n = last + 1 - first
         scale = weight[j] / math.sqrt(2 * math.pi * variance[j])
         # Neighboring values of a Gaussian have ratios that are themselves in geometric progression.
         distance = start + first * step - mean[j]
-        value = scale * math.exp(-0.5 * distance * distance / variance[j])
+        at = scale * math.exp(-0.5 * distance * distance / variance[j])
         ratio = math.exp(-(distance + 0.5 * step) * step / variance[j])
         bend = math.exp(-step * step / variance[j])
-        for cell in range(first, last + 1):
-            rows[0, cell] += value
-            for a in range(k):
-                rows[1 + a, cell] += x[j, a] * value
-            rho = (start + cell * step - mean[j]) / variance[j]
-            push = value * rho
-            for b in range(s):
-                rows[1 + k + b, cell] += beta[b, j] * push
-            if curvature:
-                place = 1 + k + s
-                for a in range(k):
-                    for b in range(a + 1):
-                        rows[place, cell] += x[j, a] * x[j, b] * value
-                        place += 1
-                bent = value * (rho * rho - 1 / variance[j])
-                for a in range(s):
-                    for b in range(k):
-                        rows[place, cell] += beta[a, j] * x[j, b] * push
-                        place += 1
-                    for b in range(a + 1):
-                        rows[place, cell] += beta[a, j] * beta[b, j] * bent
-                        place += 1
-            value *= ratio
+        for i in range(n):
+            value[i] = at
+            at *= ratio
             ratio *= bend
+        for i in range(n):
+            push[i] = value[i] * ((distance + i * step) / variance[j])
+        # Row by row: such loops become vector instructions.
+        _add(rows[0, first:], 1.0, value, n)
+        for a in range(k):
+            _add(rows[1 + a, first:], x[j, a], value, n)
+        for b in range(s):
+            _add(rows[1 + k + b, first:], beta[b, j], push, n)
+        if curvature:
+            for i in range(n):
+                rho = (distance + i * step) / variance[j]
+                bent[i] = value[i] * (rho * rho - 1 / variance[j])
+            place = 1 + k + s
+            for a in range(k):
+                for b in range(a + 1):
+                    _add(rows[place, first:], x[j, a] * x[j, b], value, n)
+                    place += 1
+            for a in range(s):
+                for b in range(k):
+                    _add(rows[place, first:], beta[a, j] * x[j, b], push, n)
+                    place += 1
+                for b in range(a + 1):
+                    _add(rows[place, first:], beta[a, j] * beta[b, j], bent, n)
+                    place += 1
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _add(row: np.ndarray, factor: float, values: np.ndarray, n: int) -> None:
+    """Add a multiple of the first n values to a row."""
+    for i in range(n):
+        row[i] += factor * values[i]

@@ -102,7 +102,15 @@ def panel_nodes(
             *grown,
         )
         owner, x, z, weight = grown
-    return Nodes(owner, x, z, weight / np.bincount(owner, weight, m)[owner])
+    _normalize(owner, weight, np.bincount(owner, weight, m))
+    return Nodes(owner, x, z, weight)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _normalize(owner: np.ndarray, weight: np.ndarray, total: np.ndarray) -> None:
+    """Divide the weights by their sums."""
+    for j in range(len(owner)):
+        weight[j] /= total[owner[j]]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -11,7 +11,6 @@ import itertools
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 
@@ -21,24 +20,13 @@ from ..language.derivative import derivative
 from ..language.tree import Node, add, is_constant, multiply, negate, number, variables
 from .formulas import Condition
 from .level_set import Nodes
+from .moment_sums import MomentSums
 from .smooth import Smooth, complement, used_rows
 
 _REACH = 6.0  # of the panels, in standard deviations
 _STEP = 0.9  # between Gauss-Legendre nodes, about
 _MAX_NODES = 96
-_SHARP = 1.0  # width of a rise, in standard deviations, below which it gets panels of its own
-_RISE = 3.0  # half-width of these panels, in widths of the rise
 _CLOSED = 2  # degree of a condition up to which its zeros along a line have a closed form
-
-
-class Weighted(NamedTuple):
-    """Nodes in r dimensions: a Gaussian piece of variance `variance` along `spread` at each."""
-
-    sample: np.ndarray
-    offset: np.ndarray
-    log_weight: np.ndarray
-    variance: np.ndarray
-    spread: np.ndarray
 
 
 class Region:
@@ -87,36 +75,11 @@ class Region:
             )
         return affine or result
 
-    def weigh(self, nodes: Nodes, omega: np.ndarray, V: np.ndarray) -> Weighted:
-        """Nodes of the formula with the weight of the region."""
-        nodes = self._inner(nodes, self.rows @ omega)
-        if not len(self.free):
-            zero = np.zeros(len(nodes.sample))
-            return Weighted(
-                nodes.sample, self.rows.T @ nodes.x, nodes.log_weight, zero, np.zeros(self.r)
-            )
-        order = self._order(V)
-        T = self.free[order]
-        along, L = _conditional(self.rows, T, V)
-        sample, log_weight = nodes.sample, nodes.log_weight
-        offset = self.rows.T @ nodes.x + T.T @ (along @ nodes.x)
-        directions = T.T @ L
-        for j, cuts in enumerate(self._cuts(tuple(order))):
-            at = omega[:, sample] + offset
-            places = [_zeros(f, at, directions[:, j]) for f in cuts]
-            if j == len(order) - 2:
-                for f in self._outside:
-                    places.append(_steps(f, at, directions[:, j], directions[:, j + 1]))
-            line, eta, weight = _panels(places, len(sample), self.step)
-            sample, log_weight = sample[line], log_weight[line] + weight
-            offset = offset[:, line] + directions[:, j, None] * eta
-        return self._close(sample, offset, log_weight, omega, directions[:, -1])
-
-    def _inner(self, nodes: Nodes, mean: np.ndarray) -> Nodes:
+    def inner(self, nodes: Nodes, omega: np.ndarray) -> Nodes:
         """Nodes that satisfy the conditions on x alone; the boundary is smoothed over a step."""
         if not self.inside:
             return nodes
-        x = mean[:, nodes.sample] + nodes.x
+        x = (self.rows @ omega)[:, nodes.sample] + nodes.x
         log_weight = nodes.log_weight.copy()
         with np.errstate(divide="ignore", invalid="ignore"):
             for condition, f in zip(self.inside, self._inside, strict=True):
@@ -136,6 +99,111 @@ class Region:
             tuple(move[:, keep] for move in nodes.tangents),
         )
 
+    def add(
+        self,
+        nodes: Nodes,
+        omega: np.ndarray,
+        V: np.ndarray,
+        bounds: tuple[np.ndarray, np.ndarray],
+        moments: MomentSums,
+    ) -> None:
+        """Add nodes, with the weight of the region, to the moments of their samples.
+
+        Only those whose log weight is in [bounds[0], bounds[1]) of the sample.
+        """
+        from .plane_kernels import add_planes
+        from .region_kernels import accumulate
+
+        sample, log_weight = nodes.sample, nodes.log_weight
+        here = (bounds[0][sample] <= log_weight) & (log_weight < bounds[1][sample])
+        here &= log_weight > -np.inf
+        if not here.all():
+            sample, log_weight = sample[here], log_weight[here]
+        if not len(sample):
+            return
+        x = nodes.x if here.all() else nodes.x[:, here]
+        offset = self.rows.T @ x
+        if not self.outside:
+            spread = np.zeros((self.r, self.r))
+            if len(self.free):
+                along, L = _conditional(self.rows, self.free, V)
+                offset += self.free.T @ (along @ x)
+                spread = self.free.T @ L @ L.T @ self.free
+            accumulate(sample, log_weight, offset, spread, *moments)
+            return
+        order = self._order(V)
+        T = self.free[order]
+        along, L = _conditional(self.rows, T, V)
+        offset += T.T @ (along @ x)
+        directions = T.T @ L
+        last = len(order) - 1
+        # The kernel does the last two directions if the conditions are polynomials along both.
+        begin = last
+        if last and all(f.degree_along(directions[:, last - 1]) is not None for f in self._outside):
+            begin = last - 1
+        for j, cuts in enumerate(self._cuts(tuple(order))[:begin]):
+            at = omega[:, sample] + offset
+            places = [_zeros(f, at, directions[:, j]) for f in cuts]
+            if j == last - 1:
+                for f in self._outside:
+                    places.append(_steps(f, at, directions[:, j], directions[:, last]))
+            line, eta, weight = _panels(places, len(sample), self.step)
+            sample, log_weight = sample[line], log_weight[line] + weight
+            offset = offset[:, line] + directions[:, j, None] * eta
+        first = directions[:, begin] if begin < last else np.zeros(self.r)
+        signs = np.array([condition.sign for condition in self.outside], dtype=np.float64)
+        add_planes(
+            sample,
+            offset,
+            log_weight,
+            self._coefficients(omega[:, sample] + offset, first, directions[:, last]),
+            signs,
+            np.stack([first, directions[:, last]]),
+            _REACH if begin < last else 0.0,
+            self.step,
+            *_rules(),
+            *moments,
+        )
+
+    def _coefficients(self, at: np.ndarray, first: np.ndarray, last: np.ndarray) -> np.ndarray:
+        """Coefficients (planes, conditions, a, b) of e^a s^b in f(at + e first + s last)."""
+        degrees = [
+            (f.degree_along(first) if first.any() else 0, f.degree_along(last))
+            for f in self._outside
+        ]
+        most = max(a for a, _ in degrees)  # type: ignore[type-var]
+        out = np.zeros((at.shape[1], len(degrees), most + 1, 3))  # type: ignore[operator]
+        for j, (f, (a, b)) in enumerate(zip(self._outside, degrees, strict=True)):
+            e, s = (np.arange(n + 1.0) - n // 2 for n in (a, b))  # type: ignore[operator]
+            values = np.stack(
+                [[f.value(at + (x * first + y * last)[:, None]) for y in s] for x in e]
+            )
+            left, right = (np.linalg.inv(np.vander(x, increasing=True)) for x in (e, s))
+            out[:, j, : len(e), : len(s)] = np.einsum("ax,xyn,by->nab", left, values, right)
+        return out
+
+    def rule_across(
+        self, omega: np.ndarray, V: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Panels along the only direction of the formula, cut where the region changes.
+
+        Returns the prior mean of each node, its place in standard deviations, its log weight.
+        """
+        row = self.rows[0]
+        direction = V @ row / np.sqrt(row @ V @ row)
+        functions = list(self._inside)
+        places = []
+        if self.outside:
+            order = self._order(V)
+            functions += self._cuts(tuple(order), across=True)[0]
+            T = self.free[order]
+            last = T.T @ _conditional(self.rows, T, V)[1][:, -1]
+            places = [_steps(f, omega, direction, last) for f in self._outside]
+        inside = self.rows @ omega, self.rows @ direction
+        for f in functions:
+            places.append(_zeros(f, *(inside if f in self._inside else (omega, direction))))
+        return _panels(places, omega.shape[1], self.step)
+
     def _order(self, V: np.ndarray) -> list[int]:
         """Order of the free directions: the closed one last, the widest of those possible."""
         size = np.einsum("ij,jk,ik->i", self.free, V, self.free)
@@ -143,9 +211,12 @@ class Region:
         return [*(i for i in range(len(self.free)) if i != last), last]
 
     @lru_cache(maxsize=8)  # noqa: B019
-    def _cuts(self, order: tuple[int, ...]) -> list[list[Smooth]]:
-        """For every direction but the last: functions at whose zeros the panels are cut."""
-        T = self.free[list(order)]
+    def _cuts(self, order: tuple[int, ...], *, across: bool = False) -> list[list[Smooth]]:
+        """For every direction but the last: functions at whose zeros the panels are cut.
+
+        Directions of the formula come before the free ones if `across` is true.
+        """
+        T = np.vstack([self.rows[: self.k * across], self.free[list(order)]])
         trees: list[Node] = [c.tree for c in self.outside]
         levels: list[list[Smooth]] = []
         for j in range(len(T) - 1, 0, -1):
@@ -160,33 +231,6 @@ class Region:
             functions = [Smooth(tree, np.eye(self.r)) for tree in trees]
             levels.append([f for f in functions if f.degree_along(T[j - 1]) in (1, 2)])
         return levels[::-1]
-
-    def _close(
-        self,
-        sample: np.ndarray,
-        offset: np.ndarray,
-        log_weight: np.ndarray,
-        omega: np.ndarray,
-        direction: np.ndarray,
-    ) -> Weighted:
-        """Integrate the last direction between the zeros of the conditions."""
-        from .region_kernels import allowed_intervals
-
-        if not self.outside:
-            return Weighted(sample, offset, log_weight, np.ones(len(sample)), direction)
-        at = omega[:, sample] + offset
-        c = np.empty((3, len(self.outside), len(sample)))
-        for i, f in enumerate(self._outside):
-            c[:, i] = _quadratic(f, at, direction)
-        signs = np.array([condition.sign for condition in self.outside], dtype=np.float64)
-        line, mass, mean, variance = allowed_intervals(*c, signs)
-        return Weighted(
-            sample[line],
-            offset[:, line] + direction[:, None] * mean,
-            log_weight[line] + mass,
-            variance,
-            direction,
-        )
 
 
 def _along(tree: Node, row: np.ndarray) -> Node:
@@ -229,14 +273,16 @@ def _steps(f: Smooth, at: np.ndarray, direction: np.ndarray, last: np.ndarray) -
     The probability is an error function of f over its slope along `last`: where f vanishes along
     `direction`, with the slopes a and b along the two, it rises within b/a.
     """
+    from .plane_kernels import RISE, SHARP
+
     cuts = []
     for zero in _zeros(f, at, direction):
         here = at + direction[:, None] * np.where(np.isfinite(zero), zero, 0.0)
         a, b = (_quadratic(f, here, d)[1] for d in (direction, last))
         with np.errstate(all="ignore"):
             width = np.abs(b / a)
-            width = np.where(width < _SHARP, width, np.nan)
-        cuts += [zero + side * _RISE * width for side in (-1, 0, 1)]
+            width = np.where(width < SHARP, width, np.nan)
+        cuts += [zero + side * RISE * width for side in (-1, 0, 1)]
     return np.stack(cuts)
 
 

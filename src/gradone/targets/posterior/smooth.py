@@ -69,7 +69,8 @@ class Smooth:
 
     def degree_along(self, direction: np.ndarray) -> int | None:
         """Degree of the polynomial in v that f(x + v direction) is for every x, None if none."""
-        # For almost every direction only the places of its zeros matter.
+        # For almost every direction only the places of its zeros matter, those by rounding too.
+        direction = np.where(np.abs(direction) > 1e-12 * np.abs(direction).max(), direction, 0.0)
         key = (direction != 0).tobytes()
         if key not in self._degrees:
             self._degrees[key] = self._degree(direction)

@@ -1,0 +1,73 @@
+"""Speed of state evolution: one point, 20 % or more away from a threshold, to 1e-4.
+
+Run: python benchmarks/state_evolution.py [--json FILE]. CPU times, best of 3, BLAS on one thread.
+Limits: 50 ms where product structure allows, 0.3 s for r = 2, 10 s for r = 3. The baseline is the
+plain iteration of the map from a small start, at the same resolution.
+"""
+
+import json
+import os
+
+# One thread, set before NumPy is loaded: CPU time counts those of all threads.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import numpy as np
+from _timing import interleaved_best, options
+
+import gradone as gd
+from gradone.theory._fixed_points import StateEvolution
+from gradone.theory._state_evolution import averages, overlap_step
+
+POINTS = [  # target, noise, alpha, limit in seconds
+    ("sign(z1*z2)", 0.0, 3.0, 0.05),
+    ("sign(z1*z2)", 0.0, 4.0, 0.05),
+    ("sign(z1) + sign(z2)", 0.0, 2.6, 0.3),
+    ("sign(z1 + z2**2 - 1)", 0.0, 4.0, 0.3),
+    ("z1*z2", 0.1, 1.0, 0.3),
+    ("max(z1, z2)", 0.1, 2.5, 0.3),
+    ("max(z1, z2)", 0.0, 1.0, 0.3),
+    ("relu(z1) + relu(z2)", 0.01, 2.0, 0.3),
+    ("tanh(z1*z2) + 0.5*z3", 0.05, 2.5, 10.0),
+    ("z1**2 + sign(z1*z2*z3)", 0.0, 3.0, 10.0),
+]
+
+
+def plain(evolution, alpha):
+    """The map iterated from 1e-3 until it moves by less than 1e-6."""
+    M = 1e-3 * np.eye(evolution.r)
+    for _ in range(2000):
+        new = overlap_step(averages(evolution.channel(0), M).information, alpha)
+        if np.abs(new - M).max() < 1e-6:
+            break
+        M = new
+    return M
+
+
+def main() -> None:
+    arguments = options(__doc__).parse_args()
+    print(f"{'':36}{'CPU':>10}{'error':>10}{'plain':>10}   limit")
+    results = []
+    for text, noise, alpha, limit in POINTS:
+        target = gd.Target(text, noise=noise)
+
+        def point(target=target, alpha=alpha):
+            return gd.predict(target, "bayes_amp", alpha=alpha)
+
+        error = float(point().overlap_err.max())  # also compiles
+        seconds = interleaved_best({"point": point}, repeats=3)["point"]
+        baseline = float("nan")
+        if target.r < 3:
+            evolution = StateEvolution(target)
+            jobs = {"plain": lambda e=evolution, a=alpha: plain(e, a)}
+            baseline = interleaved_best(jobs, repeats=1)["plain"]
+        verdict = "ok" if seconds < limit else "TOO SLOW"
+        name = f"{text}, {noise:g}, {alpha:g}"
+        print(f"{name:36}{seconds:8.3f} s{error:10.0e}{baseline:8.2f} s   {limit:g} s {verdict}")
+        results.append({"point": name, "seconds": seconds, "error": error, "plain": baseline})
+    print(json.dumps(results))
+    if arguments.json:
+        arguments.json.write_text(json.dumps(results, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,148 @@
+r"""The engines of SGD have the law of SGD: two-sample tests against the learners, which share no code
+with them and see samples in d dimensions.
+
+Configurations are those of a covering design: every two choices of rule, loss, geometry, batch size,
+dimension and so on meet in one of them. Each gives one p-value, Bonferroni over the entries; it must
+not be below 1e-4, or not below in one repetition with other seeds. All together, calibrated by
+permutations, they must be compatible with the uniform law at 1e-3.
+"""
+
+import time
+from functools import lru_cache
+
+import numpy as np
+import pytest
+from scipy.stats import ks_2samp, kstest
+
+from .covering import covering_design
+from .two_laws import by_engine, by_learner, compare
+
+RULES = ["plain", "extragradient", "sam", "sam_normalized", "k_steps", "look_ahead"]
+UPDATE = {
+    "rule": RULES,
+    "loss": ["square", "correlation"],
+    "geometry": ["euclidean", "projected", "spherical"],
+    "r": [1, 3],
+    "width": [1, 4],
+    "trained": ["nothing", "readout", "readout and bias"],
+    "noise": [0.0, 0.25],
+    "decay": [0.0, 0.02],
+    "start": ["random", "given"],
+    "activation": ["relu(z)", "tanh(z + 0.2)"],
+}
+# Batches below the width, below d and (100 against 30) above it.
+ONE_PASS = UPDATE | {"batch_size": [1, 3, 8, 100], "d": [30, 100, 500]}
+# With width 4, five updates reach all of d = 30 directions, and all of n = 20 samples.
+REUSED = UPDATE | {"batch_size": [None, 16], "n": [20, 150], "d": [30, 100]}
+SIZES = {"one pass": (ONE_PASS, 45), "reused": (REUSED, 22)}
+LEAST = 1e-4
+
+
+@lru_cache(maxsize=2)
+def design(name):
+    factors, size = SIZES[name]
+    return covering_design(factors, size=size)
+
+
+def p_values(c, *, replicates=4000, permutations=0, seed=0):
+    return compare(
+        by_engine(c, replicates=replicates, seed=seed),
+        by_learner(c, replicates=replicates, seed=seed),
+        permutations=permutations,
+        seed=seed,
+    )
+
+
+def agree(c, **how):
+    """The p-value by permutation; fails if the laws differ, twice."""
+    p, calibrated = p_values(c, **how)
+    again = p if p >= LEAST else p_values(c, **how | {"seed": 1})[0]
+    assert again >= LEAST, f"p = {p:.2g} and {again:.2g} for {c}"
+    return calibrated
+
+
+def all_agree(configurations, **how):
+    found = []
+    for i, c in enumerate(configurations):
+        before = time.process_time()
+        found.append(agree(c, permutations=399, **how))
+        print(f"{i:3d}  p {found[-1]:.3f}  {time.process_time() - before:5.1f} s  {c}", flush=True)
+    uniform = kstest(found, "uniform").pvalue
+    print(f"smallest {min(found):.3f}, median {np.median(found):.3f}, uniform: p = {uniform:.3g}")
+    assert uniform > 1e-3
+
+
+# ---- the test itself
+
+
+def test_every_two_choices_meet():
+    for name, (factors, size) in SIZES.items():
+        assert len(design(name)) == size
+        for one in factors:
+            for other in set(factors) - {one}:
+                met = {(c[one], c[other]) for c in design(name)}
+                assert len(met) == len(factors[one]) * len(factors[other])
+
+
+def test_p_values_are_those_of_the_two_sample_test():
+    rng = np.random.default_rng(0)
+    one, other = rng.standard_normal((500, 3)), rng.standard_normal((400, 3)) + [0, 0.2, 0]
+    constant = np.ones((500, 1))
+    found, calibrated = compare(np.hstack([one, constant]), np.hstack([other, constant[:400]]))
+    expected = [ks_2samp(one[:, k], other[:, k], method="asymp").pvalue for k in range(3)]
+    assert found == pytest.approx(3 * min(expected), rel=0.2)  # theirs corrects for small samples
+    assert calibrated == 1.0
+    assert compare(one, other, permutations=199)[1] == 1 / 200
+
+
+SINGLE = {
+    "rule": "plain", "loss": "correlation", "geometry": "euclidean", "batch_size": 1, "d": 100,
+    "r": 1, "width": 1, "trained": "nothing", "noise": 0.0, "decay": 0.0, "start": "given",
+    "activation": "z",
+}  # fmt: skip
+
+
+@pytest.mark.stat
+@pytest.mark.parametrize(
+    "change",
+    [{}, {"batch_size": 8, "width": 4}, {"rule": "extragradient", "loss": "square"}],
+    ids=["single samples", "batches", "repeated"],
+)
+def test_a_residual_law_that_is_off_by_five_percent_is_rejected(change):
+    """Degrees of freedom of d = 105 instead of 100, from the same start; the right ones pass."""
+    c = SINGLE | change
+    direct = by_learner(c, replicates=4000, seed=0)
+    assert compare(by_engine(c, replicates=4000, seed=0), direct)[0] >= LEAST
+    assert compare(by_engine(c, replicates=4000, seed=0, d=105), direct)[0] < LEAST
+
+
+# ---- the laws
+
+
+@pytest.mark.stat
+@pytest.mark.parametrize("rule", RULES)
+def test_engine_has_the_law_of_sgd(rule):
+    """Six of the configurations below, one for each rule."""
+    agree(
+        next(c for c in design("one pass") if (c["rule"], c["width"]) == (rule, 4) and c["d"] < 500)
+    )
+
+
+@pytest.mark.stat
+@pytest.mark.parametrize("n", [20, 150])
+def test_engine_of_a_fixed_data_set_has_the_law_of_descent(n):
+    """Fewer samples than dimensions, and more; all of either are reached."""
+    agree(
+        next(c for c in design("reused") if (c["n"], c["width"], c["d"]) == (n, 4, 30)),
+        replicates=2000,
+    )
+
+
+@pytest.mark.slow
+def test_engine_has_the_law_of_sgd_in_all_configurations():
+    all_agree(design("one pass"))
+
+
+@pytest.mark.slow
+def test_engine_of_a_fixed_data_set_has_the_law_of_descent_in_all_configurations():
+    all_agree(design("reused"))

@@ -1,0 +1,195 @@
+"""The verb ``sgd``: its schema, its errors, what stops it, what it does not depend on."""
+
+import math
+import threading
+
+import numpy as np
+import pytest
+
+import gradone as gd
+from gradone.base.curves import check_curve
+from gradone.dynamics import _run
+
+# One target and student for all of this file: it is compiled once.
+ARGUMENTS = {"d": 60, "width": 2, "activation": "relu(z)", "steps": 300, "step_size": 1e-3,
+             "replicates": 5}  # fmt: skip
+
+
+def run(**changes):
+    return gd.dynamics.sgd("He2(z1) + z2", **ARGUMENTS | changes)
+
+
+def test_schema():
+    ds = run(train_readout=1e-3, train_bias=1e-3, record=20)
+    check_curve(ds)
+    assert ds.overlap.dims == ("replicate", "step", "neuron", "direction")
+    assert ds.norm.dims == ("replicate", "step", "neuron", "neuron2")
+    assert ds.recovery.dims == ("replicate", "step", "direction")
+    assert ds.readout.dims == ds.bias.dims == ("replicate", "step", "neuron")
+    assert float(abs(ds.overlap_err).max()) == 0.0
+    assert ds.step.values[0] == 0
+    assert ds.step.values[-1] == 300
+    np.testing.assert_allclose(ds.time, ds.step / 60)
+    np.testing.assert_allclose(ds.norm.sel(step=0).values.diagonal(axis1=1, axis2=2), 1.0)
+    assert "readout" not in run(record=[1])
+
+
+def test_recovery_is_the_projection_on_the_span():
+    ds = run(record=[200])
+    M, Q = ds.overlap.values[:, 0], ds.norm.values[:, 0]
+    R2 = np.einsum("rjk,rjl,rlk->rk", M, np.linalg.inv(Q), M)
+    np.testing.assert_allclose(ds.recovery.values[:, 0] ** 2, R2, rtol=1e-9)
+
+
+def test_numbers_do_not_depend_on_workers_blocks_or_later_steps(monkeypatch):
+    reference = run(workers=1, record=[100, 300])
+    assert reference.equals(run(workers=3, record=[100, 300]))
+    more = run(replicates=7, record=[100, 300])
+    np.testing.assert_array_equal(more.overlap[:5], reference.overlap)
+    longer = run(steps=400, record=[100, 300])
+    np.testing.assert_array_equal(longer.norm, reference.norm)
+    monkeypatch.setattr("gradone.dynamics._chain._NUMBERS", 64)
+    np.testing.assert_array_equal(run(record=[100, 300]).overlap, reference.overlap)
+    assert not np.array_equal(run(seed=1, record=[300]).overlap, reference.overlap[:, 1:])
+
+
+def test_batches_do_not_depend_on_blocks(monkeypatch):
+    batch = {"batch_size": 7, "steps": 30, "record": [10, 30], "step_size": 0.02}
+    reference = run(**batch)
+    monkeypatch.setattr("gradone.dynamics._chain._NUMBERS", 64)
+    np.testing.assert_allclose(run(**batch).norm, reference.norm, rtol=1e-12)
+
+
+def test_overlaps_are_those_of_real_weights():
+    """Q - M M^T has no negative eigenvalue, whatever the step."""
+    for size in (1, 5):
+        ds = run(step_size=0.02, batch_size=size, record=50)
+        M, Q = ds.overlap.values, ds.norm.values
+        lowest = np.linalg.eigvalsh(Q - M @ M.swapaxes(-1, -2))[..., 0]
+        assert (lowest > -1e-12 * np.trace(Q, axis1=-2, axis2=-1)).all()
+
+
+def test_neurons_on_a_direction_stay_where_the_gradient_vanishes():
+    """A student that is the target has no gradient: it does not move at all."""
+    start = {"M": [[1.0]], "Q": [[1.0]]}
+    ds = gd.dynamics.sgd("erf(z)", d=50, width=1, activation="erf(z)", steps=1000, step_size=0.01,
+                         init=start, record=[1000], replicates=2)  # fmt: skip
+    assert (ds.overlap == 1.0).all()
+    assert (ds.norm == 1.0).all()
+    assert (ds.recovery == 1.0).all()
+
+
+# ---- what cannot be done
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"width": 0}, "width must be an integer >= 1, got 0"),
+        ({"d": 3}, r"d must be at least r \+ width = 2 \+ 2, got 3"),
+        ({"step_size": math.nan}, "step_size must be a finite number > 0, got nan"),
+        ({"step_size": -1.0}, "step_size must be a finite number > 0"),
+        ({"batch_size": 0}, "batch_size"),
+        ({"steps": 0}, "steps must be an integer >= 1"),
+        ({"rule": "extra"}, "unknown rule 'extra'.*Did you mean 'extragradient'"),
+        ({"rule": "sam"}, "the rule 'sam' needs inner_step_size"),
+        ({"radius": 1.0}, "radius has no meaning for the rule 'plain'"),
+        ({"loss": "hinge"}, "unknown loss"),
+        ({"geometry": "flat"}, "unknown geometry"),
+        ({"readout": [1.0]}, "readout needs 2 finite numbers"),
+        ({"readout": [0.0, 0.0]}, "readout must not be 0 for every neuron"),
+        ({"readout": [1.0, math.nan]}, "readout needs 2 finite numbers"),
+        ({"bias": [0.0, 0.0, 1.0]}, "bias needs 2 finite numbers"),
+        ({"init": "zeros"}, "unknown init 'zeros'"),
+        ({"init": {"M": [[1.0, 0.0]]}}, "M must be finite numbers of shape"),
+        ({"init": {"M": [[1.0, 1.0], [0.0, 0.0]]}}, "no negative eigenvalue"),
+        ({"init": {"M": [[0.1, math.nan], [0.0, 0.0]]}}, "M must be finite"),
+        ({"record": [0, 301]}, "record must hold steps from 0 to 300"),
+        ({"record": [0.5]}, "record must be a number of times or a sequence of steps"),
+        ({"workers": 0}, "workers must be an integer >= 1"),
+        ({"weight_decay": 2000.0}, r"step_size \* weight_decay must be below 1"),
+    ],
+)
+def test_bad_input_is_refused(changes, message):
+    with pytest.raises(gd.BadData, match=message):
+        run(**changes)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"record": 10**13},
+        {"replicates": 10**10},
+        {"batch_size": 10**12, "rule": "k_steps"},
+    ],
+)
+def test_what_does_not_fit_in_memory_is_refused_at_once(changes):
+    with pytest.raises(gd.TooLarge, match="are available"):
+        run(**changes)
+
+
+def test_targets_without_a_fixed_number_of_directions_are_refused():
+    with pytest.raises(gd.OutOfRegime, match="fixed number of directions, got a Sight"):
+        gd.dynamics.sgd(gd.Sight("h", "He2(z)"), d=100, steps=10, step_size=0.01)
+
+
+def test_divergence_says_when_and_what_would_be_stable():
+    with pytest.raises(gd.NotConverged, match="ran away at step") as caught:
+        run(step_size=1.0)
+    last = caught.value.last
+    check_curve(last)
+    assert np.isfinite(last.overlap.isel(step=0)).all()
+    assert np.isnan(last.overlap.isel(step=-1)).all()
+    text = str(caught.value)
+    stable = float(text.split("Use step_size = ")[1].split()[0])
+    assert stable < 1.0
+    assert np.isfinite(run(step_size=stable).overlap).all()
+    with pytest.raises(gd.NotConverged) as again:
+        run(step_size=1.0, workers=1)
+    assert str(again.value) == text
+
+
+class Watch:
+    """Stops a run, or presses Ctrl-C, after the first look."""
+
+    def __init__(self, error=None):
+        self.error, self.closed = error, False
+
+    def step(self, i, total, **scalars):
+        if self.error is not None:
+            raise self.error
+        return True
+
+    def close(self):
+        self.closed = True
+
+
+@pytest.mark.parametrize("watch", [Watch(), Watch(KeyboardInterrupt())])
+def test_an_interrupted_run_returns_what_it_has(watch, monkeypatch):
+    monkeypatch.setattr(_run, "_POLL", 0.02)
+    threads = threading.active_count()
+    ds = run(steps=10**9, workers=2, progress=watch, record=[0, 10, 10**9])
+    assert watch.closed
+    assert threading.active_count() == threads
+    assert np.isfinite(ds.overlap.sel(step=10, replicate=0)).all()
+    assert np.isnan(ds.overlap.sel(step=10**9)).all()
+    assert "interrupted" in ds.attrs["notes"]
+
+
+# ---- automatic steps
+
+
+def test_automatic_steps_learn():
+    ds = gd.dynamics.sgd("He2(z1) + z2", d=200, width=2, replicates=5)
+    assert "Chosen: step_size" in ds.attrs["notes"]
+    assert float(ds.recovery.isel(step=-1, direction=1).median()) > 0.8
+
+
+def test_automatic_steps_say_which_rule_could_learn():
+    ds = gd.dynamics.sgd("He3(z)", d=100, width=1, loss="correlation", steps=10, replicates=1)
+    assert "The rule 'plain' with relu(z) cannot escape" in ds.attrs["notes"]
+    assert "'extragradient'" in ds.attrs["notes"]
+    ds = gd.dynamics.sgd("He3(z)", d=100, width=1, loss="correlation", steps=10, replicates=1,
+                         rule="extragradient")  # fmt: skip
+    assert "inner_step_size" in ds.attrs["notes"]
+    assert "cannot" not in ds.attrs["notes"]
