@@ -63,7 +63,16 @@ _PUBLIC = {
     "simulate": "experiments.simulate",
     "zoo": "targets.zoo",
 }
-_ROOMS = ("analysis", "base", "calculus", "dynamics", "experiments", "learners", "targets", "theory")
+_ROOMS = (
+    "analysis",
+    "base",
+    "calculus",
+    "dynamics",
+    "experiments",
+    "learners",
+    "targets",
+    "theory",
+)
 
 __all__ = [*sorted(_PUBLIC), "__version__"]
 

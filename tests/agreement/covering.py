@@ -30,13 +30,15 @@ def covering_design(factors, *, size, seed=0, candidates=300):
         rows.append(best[1])
         for k in missing:
             missing[k] -= _held(best[1], k)
-    return [{name: factors[name][level] for name, level in zip(names, row)} for row in rows]
+    return [
+        {name: factors[name][level] for name, level in zip(names, row, strict=True)} for row in rows
+    ]
 
 
 def _subsets(levels, k):
     """All choices of k columns with a level each."""
     return {
-        tuple(zip(columns, chosen))
+        tuple(zip(columns, chosen, strict=True))
         for columns in itertools.combinations(range(len(levels)), k)
         for chosen in itertools.product(*(range(levels[c]) for c in columns))
     }

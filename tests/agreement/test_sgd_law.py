@@ -1,10 +1,10 @@
-r"""The engines of SGD have the law of SGD: two-sample tests against the learners, which share no code
-with them and see samples in d dimensions.
+r"""The engines of SGD have the law of SGD: two-sample tests against the learners.
 
-Configurations are those of a covering design: every two choices of rule, loss, geometry, batch size,
-dimension and so on meet in one of them. Each gives one p-value, Bonferroni over the entries; it must
-not be below 1e-4, or not below in one repetition with other seeds. All together, calibrated by
-permutations, they must be compatible with the uniform law at 1e-3.
+The learners share no code with the engines and see samples in d dimensions. Configurations are
+those of a covering design: every two choices of rule, loss, geometry, batch size, dimension and so
+on meet in one of them. Each gives one p-value, Bonferroni over the entries; it must not be below
+1e-4, or not below in one repetition with other seeds. All together, calibrated by permutations,
+they must be compatible with the uniform law at 1e-3.
 """
 
 import time
@@ -15,7 +15,7 @@ import pytest
 from scipy.stats import ks_2samp, kstest
 
 from .covering import covering_design
-from .two_laws import by_engine, by_learner, compare
+from .two_laws import by_engine, by_learner, compare, distances
 
 RULES = ["plain", "extragradient", "sam", "sam_normalized", "k_steps", "look_ahead"]
 UPDATE = {
@@ -75,45 +75,61 @@ def all_agree(configurations, **how):
 # ---- the test itself
 
 
-def test_every_two_choices_meet():
-    for name, (factors, size) in SIZES.items():
-        assert len(design(name)) == size
-        for one in factors:
-            for other in set(factors) - {one}:
-                met = {(c[one], c[other]) for c in design(name)}
-                assert len(met) == len(factors[one]) * len(factors[other])
+@pytest.mark.parametrize("name", SIZES)
+def test_every_two_choices_meet(name):
+    factors, size = SIZES[name]
+    assert len(design(name)) == size
+    for one in factors:
+        for other in set(factors) - {one}:
+            met = {(c[one], c[other]) for c in design(name)}
+            assert len(met) == len(factors[one]) * len(factors[other])
 
 
 def test_p_values_are_those_of_the_two_sample_test():
     rng = np.random.default_rng(0)
-    one, other = rng.standard_normal((500, 3)), rng.standard_normal((400, 3)) + [0, 0.2, 0]
+    one, other = rng.standard_normal((500, 3)), rng.standard_normal((400, 3)) + [0, 0.3, 0]
+    tests = [ks_2samp(one[:, k], other[:, k], method="asymp") for k in range(3)]
+    order = np.argsort(np.vstack([one, other]), axis=0)
+    signs = np.concatenate([np.full(500, 1 / 500), np.full(400, -1 / 400)])
+    np.testing.assert_allclose(distances(order, signs), [test.statistic for test in tests])
+    smallest = min(test.pvalue for test in tests)
+    found, calibrated = compare(one, other, permutations=1999)
+    assert smallest < found < 5 * smallest  # three columns; theirs corrects for small samples
+    # The columns are independent here, so that the law of the smallest p-value is known.
+    independent = 1 - (1 - found / 3) ** 3
+    assert 0.01 < independent < 0.5
+    assert calibrated == pytest.approx(independent, abs=5 * np.sqrt(independent / 2000))
     constant = np.ones((500, 1))
-    found, calibrated = compare(np.hstack([one, constant]), np.hstack([other, constant[:400]]))
-    expected = [ks_2samp(one[:, k], other[:, k], method="asymp").pvalue for k in range(3)]
-    assert found == pytest.approx(3 * min(expected), rel=0.2)  # theirs corrects for small samples
-    assert calibrated == 1.0
-    assert compare(one, other, permutations=199)[1] == 1 / 200
+    assert compare(np.hstack([one, constant]), np.hstack([other, constant[:400]]))[0] == found
 
 
 SINGLE = {
     "rule": "plain", "loss": "correlation", "geometry": "euclidean", "batch_size": 1, "d": 100,
-    "r": 1, "width": 1, "trained": "nothing", "noise": 0.0, "decay": 0.0, "start": "given",
-    "activation": "z",
+    "r": 2, "width": 1, "trained": "nothing", "noise": 0.0, "decay": 0.0, "start": "given",
+    "activation": "z", "step": 2.0,
 }  # fmt: skip
 
 
 @pytest.mark.stat
 @pytest.mark.parametrize(
     "change",
-    [{}, {"batch_size": 8, "width": 4}, {"rule": "extragradient", "loss": "square"}],
+    [{}, {"batch_size": 8, "width": 4}, {"rule": "extragradient", "activation": "relu(z)"}],
     ids=["single samples", "batches", "repeated"],
 )
 def test_a_residual_law_that_is_off_by_five_percent_is_rejected(change):
-    """Degrees of freedom of d = 105 instead of 100, from the same start; the right ones pass."""
+    """Degrees of freedom of d = 105 instead of 100, from the same start; the right ones pass.
+
+    Labels are 1 or -1 and steps large: Q is nearly a chi-square with d degrees of freedom, whose
+    spread is 14 %.
+    """
     c = SINGLE | change
     direct = by_learner(c, replicates=4000, seed=0)
-    assert compare(by_engine(c, replicates=4000, seed=0), direct)[0] >= LEAST
-    assert compare(by_engine(c, replicates=4000, seed=0, d=105), direct)[0] < LEAST
+    right, wrong = (
+        compare(by_engine(c, replicates=4000, seed=0, d=d), direct)[0] for d in (100, 105)
+    )
+    print(f"p = {right:.2g} with d = 100, {wrong:.2g} with d = 105")
+    assert right >= LEAST
+    assert wrong < LEAST
 
 
 # ---- the laws

@@ -1,8 +1,8 @@
 r"""The law of an update by two ways: exact engines on order parameters, and learners on samples.
 
-Both give, for each replicate, the entries of M = W W*^T and of the upper triangle of Q = W W^T after
-some updates, and readout and bias where they are trained. The samples of the learners are drawn
-here; the hidden directions are the first r axes.
+Both give, for each replicate, the entries of M = W W*^T and of the upper triangle of Q = W W^T
+after some updates, and readout and bias where they are trained. The samples of the learners are
+drawn here; the hidden directions are the first r axes.
 """
 
 import numpy as np
@@ -13,6 +13,7 @@ from gradone.learners import OnlineSGD, ReusedBatch
 
 TARGETS = {
     1: ("He2(z1)/2 + tanh(z1)", lambda z: (z[:, 0] ** 2 - 1) / 2 + np.tanh(z[:, 0])),
+    2: ("sign(z1*z2)", lambda z: np.sign(z[:, 0] * z[:, 1])),
     3: (
         "tanh(z1) + z1*z2/2 + sign(z3)/2",
         lambda z: np.tanh(z[:, 0]) + z[:, 0] * z[:, 1] / 2 + np.sign(z[:, 2]) / 2,
@@ -39,7 +40,7 @@ def numbers_of_the_rule(rule, eta):
 def student(c):
     """Arguments that the engine and the learner have in common."""
     rows = c.get("n") if c["batch_size"] is None else c["batch_size"]
-    eta = 0.5 / (1 + c["d"] / rows)  # small against the curvature of a batch
+    eta = c.get("step", 0.5) / (1 + c["d"] / rows)  # in units of the curvature of a batch
     return {
         "width": c["width"], "activation": c["activation"], "rule": c["rule"], "loss": c["loss"],
         "geometry": c["geometry"], "batch_size": c["batch_size"], "step_size": eta,
@@ -129,7 +130,8 @@ def compare(one, other, *, permutations=0, seed=0):
     """Bonferroni p-value over the columns, and one by permutation of the replicates.
 
     The columns depend on each other, so that the first is too large on average; the second has the
-    uniform law whatever the dependence. Columns that do not vary (norms on the sphere) are left out.
+    uniform law whatever the dependence. Columns that do not vary (norms on the sphere) are left
+    out.
     """
     n, m = len(one), len(other)
     pooled = np.vstack([one, other])

@@ -98,7 +98,8 @@ class TwoLayerLearner(RegressorMixin, BaseEstimator):
         if student.step_size == "auto":
             student = _with_steps(student, _SHARE * self._stable_step(student, rows))
         self._student = student
-        vars(self).pop("weights_", None)  # what an earlier fit has learned
+        if hasattr(self, "weights_"):  # of an earlier fit
+            del self.weights_
         self.step_size_ = student.eta
         self.n_iter_ = 0
         return Network(student, self._first(student, d, rng).astype(rows.dtype))
@@ -182,7 +183,7 @@ def stable_step(student: Student, X: np.ndarray, *, reused: bool) -> float:
 
 def _largest_eigenvalue(X: np.ndarray, iterations: int = 12) -> float:
     """Of X^T X/n, by power iteration; never above the truth."""
-    v = np.random.default_rng(0).standard_normal(X.shape[1]).astype(X.dtype)
+    v: np.ndarray = np.random.default_rng(0).standard_normal((X.shape[1],)).astype(X.dtype)
     value = 0.0
     for _ in range(iterations):
         v = X.T @ (X @ v) / len(X)

@@ -242,7 +242,7 @@ class OnlineSGD(CallbackSupportMixin, TwoLayerLearner):
     ) -> None:
         """One update for every batch of rows, chunk by chunk."""
         rows, labels = to_numpy(X), self._labels(y)
-        parts = row_blocks(len(y), self._chunk(*rows.shape, itemsize=rows.itemsize))
+        parts = row_blocks(len(y), self._chunk(rows))
         learner = self if announce else object()
         with closing(fit_steps(learner, len(parts), X=X, y=y)) as steps:
             for part, step in zip(parts, steps, strict=False):
@@ -255,9 +255,11 @@ class OnlineSGD(CallbackSupportMixin, TwoLayerLearner):
                 step.metadata["online_mse"] = self._records[-1][1]
         self._store(X, network)
 
-    def _chunk(self, n: int, d: int, itemsize: int) -> int:
+    def _chunk(self, X: np.ndarray) -> int:
         """Rows of a chunk: whole batches, so that chunks do not show in the result."""
-        rows = self.chunk_size or min(chunk_rows(d, itemsize), max(-(-n // _RECORDS), _LEAST_ROWS))
+        n, d = X.shape
+        fitting = chunk_rows(d, X.itemsize)
+        rows = self.chunk_size or min(fitting, max(-(-n // _RECORDS), _LEAST_ROWS))
         b = self._student.batch_size
         return b * max(1, -(-rows // b))
 

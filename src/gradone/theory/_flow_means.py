@@ -205,10 +205,10 @@ class LineMeans(MeanRule):
                 except Curved:
                     zeros = []
                 edges += [zero for zero in zeros if abs(zero) < _REACH]
-        edges = np.unique(edges)
+        ends = np.unique(edges)
         x, weight = gauss_legendre(self._nodes)
-        length = np.diff(edges)[:, None]
-        t = (edges[:-1, None] + length * x).ravel()
+        length = np.diff(ends)[:, None]
+        t = (ends[:-1, None] + length * x).ravel()
         return t, (length * weight).ravel() * normal_density(t)
 
     def __call__(self, neurons: Neurons) -> Means:

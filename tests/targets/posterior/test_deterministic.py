@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 from scipy.special import k0, k1
-from scipy.stats import multivariate_normal, norm, truncnorm
+from scipy.stats import multivariate_normal, ncx2, norm, truncnorm
 
 from gradone import BadData, OutOfRegime, Target
 from gradone.base.seeds import stream
@@ -103,6 +103,27 @@ def test_square_with_parity_in_closed_form(V):
         numerical_gradient(log_z, omega, step) @ np.diag(np.sqrt(V)),
         atol=2e-4,
     )
+
+
+def test_label_that_says_on_which_side_of_a_circle():
+    """A condition of degree two: its probability is that of a noncentral chi-square."""
+    V = np.diag([0.4, 0.3, 0.3])
+    text = "z1**3 + 2*sign(z2**2 + z3**2 - 1)"
+    y, omega = draws(text, 40, V)
+
+    def log_z(w):
+        inside = ncx2.cdf(1 / 0.3, 2, (w[:, 1] ** 2 + w[:, 2] ** 2) / 0.3)
+        total = 0.0
+        for value, chance in ((2, 1 - inside), (-2, inside)):
+            root = np.cbrt(y - value)
+            total += norm.pdf(root, w[:, 0], math.sqrt(0.4)) / (3 * root**2) * chance
+        return np.log(total)
+
+    found = channel(text).posterior(y, omega, V)
+    np.testing.assert_allclose(found.log_z, log_z(omega), atol=3e-3)
+    np.testing.assert_allclose(found.g, numerical_gradient(log_z, omega), atol=3e-3)
+    finer = channel(text, 1).posterior(y, omega, V)
+    np.testing.assert_allclose(finer.log_z, log_z(omega), atol=1e-3)
 
 
 @pytest.mark.parametrize("text", ["z1*z2", "tanh(z1*z2)", "sigmoid(z1*z2)"])
@@ -290,6 +311,32 @@ def test_moments_of_the_label():
     second = (out.weight * np.exp(out.log_z) * out.y**2).sum(axis=1)
     exact = (a**2 + V[0, 0]) * (b**2 + V[1, 1]) + 4 * a * b * V[0, 1] + 2 * V[0, 1] ** 2
     np.testing.assert_allclose(second, exact, rtol=2e-3)
+
+
+@pytest.mark.parametrize("V", [(0.5, 0.6, 0.7), (1e-6, 0.4, 0.4), (0.3, 0.4, 1e-6)])
+def test_mean_of_a_square_with_parity_in_closed_form(V):
+    omega = stream(0, "test", what="mean").standard_normal((50, 3))
+    exact = omega[:, 0] ** 2 + V[0]
+    parity = np.ones(50)
+    for i in range(3):
+        parity *= [math.erf(x / math.sqrt(2 * V[i])) for x in omega[:, i]]
+    found = channel("z1**2 + sign(z1*z2*z3)").mean(omega, np.diag(V))
+    np.testing.assert_allclose(found, exact + parity, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "text", ["He3(z1)", "tanh(z1*z2)", "relu(z1) + relu(z2)", "max(z1**2, z2)", "abs(z1)*z2"]
+)
+def test_mean_is_that_of_the_outcomes(text):
+    """Two rules: over z directly, and over the law of the label."""
+    found = channel(text)
+    V = np.array([[0.5, 0.2], [0.2, 0.7]])[: found.r, : found.r]
+    omega = stream(0, "test", what="means").standard_normal((8, found.r))
+    out = found.outcomes(omega, V)
+    chance = out.weight * np.exp(out.log_z)
+    mean = (chance * out.y).sum(axis=1)
+    deviation = np.sqrt((chance * out.y**2).sum(axis=1) - mean**2)
+    assert np.all(np.abs(found.mean(omega, V) - mean) < 2e-3 * deviation)
 
 
 # ---- labels

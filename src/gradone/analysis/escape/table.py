@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 from ...base.errors import BadData, OutOfRegime
 from ...targets.activation import Activation
+from ...targets.student import Loss, Rule
 from ...targets.target import Target
 from ..frame import natural_frame
 from .integrals import moments
-from .rules import Loss, Rule, Update
+from .rules import Update
 from .stage import MAX_R, LinearStage
 
 

@@ -39,6 +39,7 @@ _MAX_CRITICAL = 8
 _MAX_FORMS = 3
 _ROUNDING = 1e-5
 _CLOUD = 4096
+_MEAN_BLOCK = 512  # prior means at once, some thousand nodes each
 _LOST = 40.0  # exp(-_LOST) of what is there already is nothing
 _BLOCK = {1: 8192, 2: 1024, 3: 64, 4: 8}  # samples at once, by the forms of a formula
 
@@ -298,12 +299,15 @@ class DeterministicPosterior(PosteriorChannel):
 
     def mean(self, omega: np.ndarray, V: np.ndarray) -> np.ndarray:
         """Mean of the label at prior means `omega` (m, r): the Bayes-optimal prediction (m,)."""
+        omega = np.asarray(omega, dtype=np.float64)
         total = np.zeros(len(omega))
         for sheet in self._sheets:
-            part = sheet.mean(np.asarray(omega, dtype=np.float64).T, V)
-            if part is None:
-                return super().mean(omega, V)
-            total += part
+            for start in range(0, len(omega), _MEAN_BLOCK):
+                block = slice(start, start + _MEAN_BLOCK)
+                part = sheet.mean(omega[block].T, V)
+                if part is None:
+                    return super().mean(omega, V)
+                total[block] += part
         return total
 
     def _rule(self, omega: np.ndarray, V: np.ndarray) -> LabelRule:

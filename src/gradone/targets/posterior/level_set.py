@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -151,15 +151,16 @@ class LevelSet:
         from .level_kernels import level_moments
 
         frame = root_directions(C)
-        degrees = [self.f.degree_along(direction.d) for direction in frame]
-        if self.f.monomials is None or self.k > 3 or None in degrees:
+        known = [self.f.degree_along(direction.d) for direction in frame]
+        degrees = [degree for degree in known if degree is not None]
+        if self.f.monomials is None or self.k > 3 or len(degrees) < len(known):
             return None
         exponents, coefficients = self.f.monomials
         distance = np.minimum(self._distance(y, mean, C), 30.0)
-        most = max(degrees)  # type: ignore[type-var]
+        most = max(degrees)
         inverses = np.zeros((self.k, most + 1, most + 1))
         for i, degree in enumerate(degrees):
-            places = np.arange(degree + 1.0) - degree // 2  # type: ignore[operator]
+            places = np.arange(degree + 1.0) - degree // 2
             inverses[i, : len(places), : len(places)] = np.linalg.inv(
                 np.vander(places, increasing=True)
             )
@@ -171,7 +172,8 @@ class LevelSet:
             np.zeros((0, self.k)),
         ]
         d, P = (np.stack([direction[i] for direction in frame]) for i in (0, 1))
-        level_moments(
+        kernel: Any = level_moments
+        kernel(
             y,
             np.ascontiguousarray(mean.T),
             distance,

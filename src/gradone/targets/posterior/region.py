@@ -25,6 +25,8 @@ from .smooth import Smooth, complement, used_rows
 
 _REACH = 6.0  # of the panels, in standard deviations
 _STEP = 0.9  # between Gauss-Legendre nodes, about
+# For means, where a formula multiplies the weight of the region.
+_NEARER, _FINER = 5.0, 0.6
 _MAX_NODES = 96
 _CLOSED = 2  # degree of a condition up to which its zeros along a line have a closed form
 
@@ -49,7 +51,8 @@ class Region:
     ) -> None:
         self.rows, self.k, self.r = rows, *rows.shape
         self.step = _STEP / 2**resolution
-        self.inside, self.outside = [], []
+        self.inside: list[Condition] = []
+        self.outside: list[Condition] = []
         for condition in conditions:
             normal = used_rows(condition.tree, self.r)
             within = np.abs(normal - normal @ rows.T @ rows).max(initial=0.0) < 1e-9
@@ -67,7 +70,7 @@ class Region:
             for i, found in enumerate(degrees)
             if all(d is not None and d <= _CLOSED for d in found)
         ]
-        affine = [i for i in result if max(degrees[i]) <= 1]  # type: ignore[type-var]
+        affine = [i for i in result if all(d in (0, 1) for d in degrees[i])]
         if not result:
             raise OutOfRegime(
                 f"the kinks and jumps of '{text}' have no closed form along any direction, "
@@ -202,7 +205,7 @@ class Region:
         inside = self.rows @ omega, self.rows @ direction
         for f in functions:
             places.append(_zeros(f, *(inside if f in self._inside else (omega, direction))))
-        return _panels(places, omega.shape[1], self.step)
+        return _panels(places, omega.shape[1], _FINER * self.step, reach=_NEARER)
 
     def _order(self, V: np.ndarray) -> list[int]:
         """Order of the free directions: the closed one last, the widest of those possible."""
@@ -223,7 +226,7 @@ class Region:
             slopes = [_along(tree, T[j]) for tree in trees]
             moving = [(b, s) for b, s in zip(trees, slopes, strict=True) if not _vanishes(s)]
             trees = [b for b, s in zip(trees, slopes, strict=True) if _vanishes(s)]
-            trees += [s for _, s in moving if not is_constant(s)]
+            trees += [_turning(b, s, T[j]) for b, s in moving if not is_constant(s)]
             for (b1, s1), (b2, s2) in itertools.combinations(moving, 2):
                 crossing = add((multiply((b1, s2)), negate(multiply((b2, s1)))))
                 if not is_constant(crossing):
@@ -240,6 +243,18 @@ def _along(tree: Node, row: np.ndarray) -> Node:
         for i in variables(tree)
         if row[i - 1]
     )
+
+
+def _turning(tree: Node, slope: Node, row: np.ndarray) -> Node:
+    """Function that vanishes where the zeros of a tree along a direction appear or run away.
+
+    The slope if the tree is affine along it, the discriminant if it has degree two.
+    """
+    bend = _along(slope, row)
+    if _vanishes(bend):
+        return slope
+    two = number(Fraction(2))
+    return add((multiply((slope, slope)), negate(multiply((two, tree, bend)))))
 
 
 def _vanishes(tree: Node) -> bool:
@@ -287,12 +302,12 @@ def _steps(f: Smooth, at: np.ndarray, direction: np.ndarray, last: np.ndarray) -
 
 
 def _panels(
-    places: list[np.ndarray], lines: int, step: float
+    places: list[np.ndarray], lines: int, step: float, reach: float = _REACH
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     from .region_kernels import panel_nodes
 
     cuts = np.concatenate([np.empty((0, lines)), *places]).T
-    return panel_nodes(np.ascontiguousarray(cuts), _REACH, step, *_rules())
+    return panel_nodes(np.ascontiguousarray(cuts), reach, step, *_rules())
 
 
 @lru_cache(maxsize=1)

@@ -106,7 +106,7 @@ class LineRoots:
         return d @ self.f.gradient(x + d[:, None] * v)
 
 
-def _bisect(f: Callable, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+def _bisect(f: Callable[..., np.ndarray], low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """Change of sign of f between `low` and `high`."""
     above = f(low) > 0
     for _ in range(_BISECTIONS):
@@ -116,7 +116,12 @@ def _bisect(f: Callable, low: np.ndarray, high: np.ndarray) -> np.ndarray:
     return (low + high) / 2
 
 
-def _newton(f: Callable, slope: Callable, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+def _newton(
+    f: Callable[..., np.ndarray],
+    slope: Callable[..., np.ndarray],
+    low: np.ndarray,
+    high: np.ndarray,
+) -> np.ndarray:
     """Zero of a function that is monotone between `low` and `high`, by guarded Newton steps."""
     above = f(low) > 0
     x = (low + high) / 2
