@@ -27,8 +27,9 @@ def hitting_times(order, d, step_size, *, longest, replicates, seed=0):
 @pytest.mark.stat
 @pytest.mark.parametrize(
     ("gamma", "d", "expected"),
-    [(1.0, 1000, 0.624), (1.0, 10**6, 0.6550), (0.3, 1000, 1.814), (0.3, 10**6, 1.9167)],
-)
+    [(1.0, 1000, 0.624), (0.3, 1000, 1.814), (1.0, 10**6, 0.6550),
+     pytest.param(0.3, 10**6, 1.9167, marks=pytest.mark.slow)],
+)  # fmt: skip
 def test_hitting_time_of_order_one(gamma, d, expected):
     """Would catch: a brake gamma V m without 1/2, a step that is not gamma/d."""
     replicates = 100 if d == 1000 else 24
@@ -53,18 +54,21 @@ def test_hitting_time_of_order_two(gamma, d, expected, tolerance):
 
 
 @pytest.mark.stat
-@pytest.mark.parametrize(("d", "expected"), [(128, 1.0995), (256, 1.1250)])
+@pytest.mark.parametrize(
+    ("d", "expected"), [(128, 1.0995), pytest.param(256, 1.1250, marks=pytest.mark.slow)]
+)
 def test_hitting_time_of_order_three(d, expected):
-    times = hitting_times(3, d, 0.3 * d**-1.5, longest=12 * d**2, replicates=100) / d**2
+    """The law is broad: a median of 400 runs has a standard error of 6 %."""
+    times = hitting_times(3, d, 0.3 * d**-1.5, longest=4 * d**2, replicates=400) / d**2
     assert np.median(times) == pytest.approx(expected, rel=0.3)
 
 
-def cosines(target, *, d, times, **arguments):
+def cosines(target, *, d, times, replicates=10, **arguments):
     """Mean |cos| of a single neuron with z1 at times in units of d steps, from m = 0."""
     record = np.round(np.array(times) * d).astype(int)
     run = gd.dynamics.sgd(
         target, d=d, width=1, activation="relu(z)", steps=int(record[-1]), init="orthogonal",
-        record=record, replicates=10, **arguments,
+        record=record, replicates=replicates, **arguments,
     )  # fmt: skip
     return run.recovery.mean("replicate").values[:, 0]
 
@@ -82,11 +86,15 @@ def test_third_hermite_polynomial_by_extragradient(d):
 
 
 @pytest.mark.stat
-@pytest.mark.parametrize(("d", "expected"), [(512, [0.15, 0.43, 0.65]), (2048, [0.08, 0.34, 0.68])])
+@pytest.mark.parametrize(
+    ("d", "expected"),
+    [(512, [0.15, 0.43, 0.65]), pytest.param(2048, [0.08, 0.34, 0.68], marks=pytest.mark.slow)],
+)
 def test_fourth_hermite_polynomial_by_extragradient(d, expected):
+    """The escape is random: one run has a standard deviation of 0.19 at the second time."""
     sphere = {"step_size": 0.05 / d, "geometry": "spherical"}
     looking = {"rule": "extragradient", "inner_step_size": 0.3 / d}
-    found = cosines("He4(z)", d=d, times=[60, 150, 300], **sphere, **looking)
+    found = cosines("He4(z)", d=d, times=[60, 150, 300], replicates=150, **sphere, **looking)
     np.testing.assert_allclose(found, expected, atol=0.08)
     assert cosines("He4(z)", d=d, times=[300], **sphere)[0] < 4.5 / math.sqrt(d)
 

@@ -69,6 +69,7 @@ def test_without_a_hard_phase_the_algorithm_is_optimal():
     assert best.overlap.values == pytest.approx(state.overlap.values, abs=1e-5)
 
 
+@pytest.mark.slow
 def test_the_optimum_is_never_worse_than_the_algorithm():
     for text, noise in [("z**2", 0.01), ("z1*z2", 0.05)]:
         target = gd.Target(text, noise=noise)

@@ -25,8 +25,8 @@ from ..targets.target import Target, variance
 
 _PATIENCE = 4.0  # run this many times longer than the first direction needs
 _LONGEST = 3 * 10**7  # updates that nobody should start by accident
-_INNER = (0.1, 0.3)  # d times the inner steps, sqrt(d) times the radii that are tried
-_STEPS = (0.03, 0.1, 0.3, 1.0)  # d times the steps that are tried where the rule depends on them
+_INNER = (0.1, 0.3)  # inner steps times d/b, radii times sqrt(d/b) that are tried
+_STEPS = (0.03, 0.1, 0.3, 1.0)  # steps times d/b that are tried where the rule depends on them
 _HALVINGS = 5
 _SMALLEST = 16  # d from which hitting times make sense
 _TYPICAL = 4  # kinds of neurons that are looked at
@@ -80,10 +80,11 @@ def chosen_steps(target: Target, student: Student, d: int) -> tuple[Student, int
             "step_size": min(gamma / d * student.batch_size, _largest(student, d))
         }
         if best is not None and best.inner is not None:
+            load = student.batch_size / d
             if student.rule == "sam_normalized":
-                scaled["radius"] = best.inner / math.sqrt(d)
+                scaled["radius"] = best.inner * math.sqrt(load)
             elif student.rule in ("extragradient", "sam"):
-                scaled["inner_step_size"] = best.inner / d
+                scaled["inner_step_size"] = best.inner * load
         student = replace(student, **scaled)
         chosen = ", ".join(f"{name} = {value:.3g}" for name, value in scaled.items())
         notes.insert(0, f"Chosen: {chosen}.")
@@ -124,7 +125,7 @@ def _neurons(target: Target, student: Student) -> list[tuple[float, Activation, 
                 noise += a_other**2 * variance(shifted[b_other].expression).value
             mean -= a * shifted[b].hermite(0).value
             noise -= a**2 * variance(shifted[b].expression).value
-            text = f"({target.text}) - ({mean!r})" if abs(mean) > 1e-12 else target.text
+            text = f"({target.text}) - ({float(mean)!r})" if abs(mean) > 1e-12 else target.text
             seen = Target(text, noise=target.noise + max(noise, 0.0))
         result.append((a, shifted[b], seen))
     return result
@@ -137,17 +138,19 @@ def _with_bias(activation: Activation, bias: float) -> Activation:
 
 
 def _inner_values(student: Student, d: int) -> tuple[float | None, ...]:
+    """Inner steps as the theory takes them: what a sample does to its own field, times d/b."""
+    load = d / student.batch_size
     match student.rule:
         case "plain":
             return (None,)
         case "sam_normalized":
-            return _INNER if student.radius is None else (student.radius * math.sqrt(d),)
+            return _INNER if student.radius is None else (student.radius * math.sqrt(load),)
         case "k_steps" | "look_ahead":
             given = student.inner_step_size
             if given is None and student.step_size != "auto":
                 given = student.eta
-            return _STEPS if given is None else (given * d,)
-    return _INNER if student.inner_step_size is None else (student.inner_step_size * d,)
+            return _STEPS if given is None else (given * load,)
+    return _INNER if student.inner_step_size is None else (student.inner_step_size * load,)
 
 
 def _stage(
@@ -236,10 +239,10 @@ def _advice(target: Target, student: Student, d: int, best: _Choice) -> list[str
     other = max(others, key=lambda choice: choice.speed)
     if other.exponent > 2:
         return [f"{here}; another activation, such as tanh(z + 0.2), may see more."]
-    stage = other.stage
+    rule, inner = other.stage.update.rule, (other.inner or 0.0) * student.batch_size / d
     return [
-        f"{here}; the rule '{stage.update.rule}' with inner_step_size = {other.inner:g}/d escapes "
-        f"in O({stage.scaling}) steps."
+        f"{here}; the rule '{rule}' with inner_step_size = {inner:.2g} escapes in "
+        f"O({other.stage.scaling}) steps."
     ]
 
 

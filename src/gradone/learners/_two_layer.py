@@ -31,6 +31,8 @@ class TwoLayerLearner(RegressorMixin, BaseEstimator):
     ``chunk_size`` and ``random_state``.
     """
 
+    weights_: Any
+
     @property
     def directions_(self) -> Any:
         """The weights: overlaps of a simulation are those of the neurons."""

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+_CAP = 1e-6  # what is always missing to full overlap
 _MEMORY = 4
 _FAR = 0.05  # leaps longer than this are looked at in the middle
 _PASSED = 0.02  # of a residual that counts as having turned
@@ -113,7 +114,7 @@ def _mixed(past: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray | None:
 def _within(M: np.ndarray) -> np.ndarray:
     """Overlap matrix brought back into 0 <= M < I."""
     overlaps, Q = np.linalg.eigh((M + M.T) / 2)
-    return (Q * np.clip(overlaps, 0.0, 1 - 1e-6)) @ Q.T
+    return (Q * np.clip(overlaps, 0.0, 1 - _CAP)) @ Q.T
 
 
 def _points_along(R: np.ndarray, other: np.ndarray) -> bool:
@@ -131,8 +132,9 @@ def _is_short(M: np.ndarray, far: np.ndarray) -> bool:
 
 
 def _room(M: np.ndarray) -> float:
-    """Ten times what is missing to full overlap, at most 1."""
-    return min(1.0, 10 * (1 - float(np.linalg.eigvalsh(M)[-1])))
+    """Ten times what is missing to full overlap, at most 1; directions at the cap do not count."""
+    missing = 1 - np.linalg.eigvalsh(M)
+    return min(1.0, 10 * float(missing[missing > 2 * _CAP].min(initial=1.0)))
 
 
 def _size(R: np.ndarray) -> float:

@@ -108,8 +108,6 @@ class BayesAMPTheory(Theory):
 def posterior_obstacle(target: Target) -> str | None:
     """Why the posterior of a target's directions cannot be computed, or None."""
     used = len(target.expression.span)
-    if used == 0:
-        return "the target is a constant, there is nothing to learn"
     if used > MAX_DIRECTIONS:
         return (
             f"the target depends on {used} directions, the posterior is an integral over at "

@@ -32,8 +32,7 @@ from .frame import (
 # --------------------------------------------------------------------------------------------------
 
 
-# Signatures: without them numba compiles a second version for the constant `found` = 0.
-@njit("float64(float64[:, ::1], int64, float64[::1])", nogil=True, error_model="numpy")
+@njit(nogil=True, error_model="numpy")
 def remove(F, found, v):
     """Take the rows of F out of v, twice: once leaves errors of the size of what it removed.
 
@@ -52,11 +51,7 @@ def remove(F, found, v):
     return math.sqrt(total)
 
 
-@njit(
-    "void(float64[:, ::1], float64[:, ::1], int64, int64, float64[::1], float64, float64[::1])",
-    nogil=True,
-    error_model="numpy",
-)
+@njit(nogil=True, error_model="numpy")
 def reveal(U, F, known, found, c, radius2, g):
     """Append the direction of c^T X to the frame [SG-4]; g is used up.
 
@@ -128,7 +123,7 @@ def advance(
             sums[1, j] = sums[2, j] = 0.0
             for n in range(size):
                 total[j, n] = 0.0
-        found = 0
+        found = np.int64(0)  # a literal 0 would be a type of its own, and compiled for itself
         gradients = inner_steps if REPEATED else 2
         for turn in range(gradients):
             for n in range(size):

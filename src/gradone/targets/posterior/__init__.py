@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from ...base.errors import OutOfRegime
 from ..target import Target
 from .base import Outcomes, Posterior, PosteriorChannel
@@ -14,7 +12,6 @@ __all__ = ["Outcomes", "Posterior", "PosteriorChannel", "posterior_channel"]
 MAX_DIRECTIONS = 4
 
 
-@lru_cache(maxsize=32)
 def posterior_channel(target: Target, *, resolution: int = 0) -> PosteriorChannel:
     """Posterior channel of a target, chosen by the kind of its output.
 
@@ -24,10 +21,6 @@ def posterior_channel(target: Target, *, resolution: int = 0) -> PosteriorChanne
         Target with r up to 4.
     resolution : int
         Number of times that the step of every rule inside is halved.
-
-    Notes
-    -----
-    The last channels are kept: what they found out about a target serves the next caller.
     """
     if target.r > MAX_DIRECTIONS:
         raise OutOfRegime(

@@ -1,0 +1,111 @@
+"""Speed of the exact SGD engine: per step at several d, against SGD in d dimensions, compilation.
+
+Run: python benchmarks/sgd_engine.py [--json FILE]. CPU times on one thread, best of 5. Limits:
+width 4 and r = 3 below 1 microsecond per step; d = 1e6 over d = 1e3 below 1.1; at d = 1e4 at least
+200 times a lean NumPy SGD; compilation below 4 s, and below 1 s in a second process after its
+import of numba.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+# One thread, set before NumPy is loaded: CPU time counts those of all threads.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import numpy as np
+from _timing import interleaved_best, options
+
+import gradone as gd
+
+STAIRCASE = "He2(z1) + sign(z1*z2*z3)"
+STEPS = 200_000
+STUDENTS = {
+    "plain, width 1, r = 1": ("He3(z)", {"width": 1}),
+    "plain, width 4, r = 3": (STAIRCASE, {"width": 4}),
+    "extragradient, width 4, r = 3": (
+        STAIRCASE,
+        {"width": 4, "rule": "extragradient", "inner_step_size": 1e-6},
+    ),
+    "plain, width 8, r = 3": (STAIRCASE, {"width": 8}),
+}
+START = """
+import time, numba
+begin = time.process_time()
+import gradone as gd
+gd.dynamics.sgd({target!r}, d=1000, steps=1, step_size=1e-4, replicates=1, {arguments})
+print(time.process_time() - begin)
+"""
+
+
+def engine(target: str, d: int, arguments: dict) -> None:
+    gd.dynamics.sgd(
+        target, d=d, steps=STEPS, step_size=1e-2 / d, replicates=1, workers=1, record=[STEPS],
+        progress=False, **arguments,
+    )  # fmt: skip
+
+
+def lean_network(d: int, steps: int) -> None:
+    """Plain SGD of four relu neurons in d dimensions: two products with x, nothing else."""
+    rng = np.random.default_rng(0)
+    W = rng.standard_normal((4, d)) / np.sqrt(d)
+    a, eta = np.array([1.0, -1.0, 1.0, -1.0]), 1e-2 / d
+    for _ in range(steps):
+        x = rng.standard_normal(d)
+        field = W @ x
+        e = x[0] ** 2 - 1 + np.sign(x[0] * x[1] * x[2]) - a @ np.maximum(field, 0)
+        W += np.outer(eta * a * e * (field > 0), x)
+
+
+def first_call(folder: str, target: str, arguments: str) -> float:
+    """CPU seconds of a fresh process from after `import numba` to the end of its first call."""
+    code = START.format(target=target, arguments=arguments)
+    environment = os.environ | {"GRADONE_CACHE": folder}
+    run = subprocess.run(  # noqa: S603
+        [sys.executable, "-c", code], env=environment, check=True, capture_output=True, text=True
+    )
+    return float(run.stdout)
+
+
+def main() -> None:
+    """Print the table; keep it as JSON on request."""
+    arguments = options(__doc__).parse_args()
+    rows: dict[str, float] = {}
+    for name, (target, student) in STUDENTS.items():
+        engine(target, 1000, student)  # compiled
+        jobs = {
+            str(d): lambda d=d, t=target, s=student: engine(t, d, s) for d in (1000, 10**4, 10**6)
+        }
+        best = interleaved_best(jobs)
+        for d, seconds in best.items():
+            rows[f"{name}, d = {d}: us per step"] = 1e6 * seconds / STEPS
+        rows[f"{name}: d = 1e6 over d = 1e3"] = best["1000000"] / best["1000"]
+    target, student = STUDENTS["plain, width 4, r = 3"]
+    best = interleaved_best(
+        {
+            "NumPy": lambda: lean_network(10**4, 400),
+            "engine": lambda: engine(target, 10**4, student),
+        }
+    )
+    rows["NumPy in d = 10000 dimensions, width 4: us per step"] = 1e6 * best["NumPy"] / 400
+    rows["NumPy over engine, width 4, d = 10000"] = best["NumPy"] / 400 / (best["engine"] / STEPS)
+    for kind, extra in {
+        "one sample": "rule='extragradient', inner_step_size=1e-4, geometry='spherical'",
+        "batch": "batch_size=8",
+        "repeated batch": "batch_size=8, rule='extragradient', inner_step_size=1e-4",
+    }.items():
+        with tempfile.TemporaryDirectory() as folder:
+            rows[f"first process, {kind}: s"] = first_call(folder, STAIRCASE, extra)
+            rows[f"second process, {kind}: s"] = min(
+                first_call(folder, STAIRCASE, extra) for _ in range(3)
+            )
+    for name, value in rows.items():
+        print(f"{name:<60} {value:10.3f}")
+    if arguments.json:
+        arguments.json.write_text(json.dumps(rows, indent=1))
+
+
+if __name__ == "__main__":
+    main()
