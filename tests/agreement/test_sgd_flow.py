@@ -11,6 +11,8 @@ from scipy.stats import t as student_t
 
 import gradone as gd
 
+pytestmark = pytest.mark.slow
+
 D, REPLICATES = 100_000, 12
 START = {"M": [[0.3, 0.1], [-0.2, 0.4], [0.1, 0.2]]}
 MIXED = gd.Target("He2(z1)/2 + tanh(z1*z2)", noise=0.1)

@@ -17,6 +17,8 @@ from scipy.stats import ks_2samp, kstest
 from .covering import covering_design
 from .two_laws import by_engine, by_learner, compare, distances
 
+pytestmark = pytest.mark.slow
+
 RULES = ["plain", "extragradient", "sam", "sam_normalized", "k_steps", "look_ahead"]
 UPDATE = {
     "rule": RULES,
