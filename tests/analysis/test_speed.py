@@ -72,9 +72,9 @@ def slowness() -> float:
 
 
 def forget() -> None:
-    """Empty every cache that is keyed by a target."""
+    """Empty the caches of an analysis; the zoo and what numba compiled stay as they are."""
     for name, module in list(sys.modules.items()):
-        if name.startswith(("gradone.analysis", "gradone.targets")):
+        if name.startswith(("gradone.analysis", "gradone.targets.language.expression")):
             for value in list(vars(module).values()):
                 if hasattr(value, "cache_clear"):
                     value.cache_clear()
