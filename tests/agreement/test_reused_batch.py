@@ -5,8 +5,6 @@ import pytest
 
 import gradone as gd
 
-pytestmark = pytest.mark.slow
-
 STUDENT = dict(
     width=2, activation="relu(z)", readout=[0.5**0.5, -(0.5**0.5)], step_size=0.6, steps=4
 )

@@ -10,6 +10,7 @@ from scipy.special import kolmogorov
 
 import gradone as gd
 from gradone.learners import OnlineSGD, ReusedBatch
+from gradone.targets.activation import Activation
 
 TARGETS = {
     1: ("He2(z1)/2 + tanh(z1)", lambda z: (z[:, 0] ** 2 - 1) / 2 + np.tanh(z[:, 0])),
@@ -96,6 +97,7 @@ def by_learner(c, *, replicates, seed):
     if init == "given":
         init = np.hstack([*given_start(c), np.zeros((p, d - r - p))])
     common = {"init": init, "standardize": False, "random_state": rng} | how
+    common["activation"] = Activation(c["activation"])  # read once instead of in every fit
     if "n" in c:
         learner, n = ReusedBatch(steps=updates(c), **common), c["n"]
     else:

@@ -8,7 +8,7 @@ import sys
 
 import numpy as np
 import pytest
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from typer.testing import CliRunner
@@ -32,15 +32,18 @@ def learner(name):
     return made
 
 
-def linear_data():
-    """A linear signal of variance 1 with noise of variance 1: no learner misses it."""
+def linear_data(name):
+    """A linear signal of variance 1 with noise of variance 1, or its sign for classifiers."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((ROWS, FEATURES))
-    return X, X[:, 0] * 0.6 + X[:, 1] * 0.8 + rng.standard_normal(ROWS)
+    y = X[:, 0] * 0.6 + X[:, 1] * 0.8 + rng.standard_normal(ROWS)
+    return X, np.sign(y) if is_classifier(learner(name)) else y
 
 
 def answer(fitted, X):
     """What the learner says of inputs, up to the sign of directions."""
+    if hasattr(fitted, "decision_function"):
+        return fitted.decision_function(X)
     if hasattr(fitted, "predict"):
         return fitted.predict(X)
     return abs(fitted.transform(X))
@@ -57,7 +60,7 @@ def test_scikit_learn_checks(estimator, check):
 @pytest.mark.parametrize("name", NAMES)
 def test_float32_stays_and_agrees_with_float64(name):
     """Sums of n numbers of unit size are off by eps sqrt(n); 100 allows for solving with them."""
-    X, y = linear_data()
+    X, y = linear_data(name)
     X32 = X.astype(np.float32)
     double = learner(name).fit(X32.astype(np.float64), y)
     single = learner(name).fit(X32, y)
@@ -76,7 +79,7 @@ def test_arrays_of_other_libraries_give_the_same_numbers(name, xp):
     made = learner(name)
     if not get_tags(made).array_api_support:
         pytest.skip("for NumPy only")
-    X, y = linear_data()
+    X, y = linear_data(name)
     expected = answer(clone(made).fit(X, y), X)
     foreign = made.fit(xp.asarray(X), xp.asarray(y))
     found = answer(foreign, xp.asarray(X))
@@ -90,7 +93,7 @@ def test_another_library_than_that_of_fit_is_refused(name):
     if not get_tags(made).array_api_support:
         pytest.skip("for NumPy only")
     strict = pytest.importorskip("array_api_strict")
-    X, y = linear_data()
+    X, y = linear_data(name)
     made.fit(X, y)
     method = "predict" if hasattr(made, "predict") else "transform"
     with pytest.raises(gd.BadData, match=rf"{type(made).__name__}\.{method}\(\) must use the same"):
@@ -99,7 +102,7 @@ def test_another_library_than_that_of_fit_is_refused(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_seed_decides(name):
-    X, y = linear_data()
+    X, y = linear_data(name)
     first, second = (answer(learner(name).fit(X, y), X) for _ in range(2))
     np.testing.assert_array_equal(first, second)
 
@@ -115,7 +118,7 @@ def test_docstring_tells_what_a_user_needs(name):
     lines = re.findall(r"^(\w[\w, ]*) :", told, re.MULTILINE)
     assert set(inspect.signature(cls).parameters) == {n for line in lines for n in line.split(", ")}
     learned = set(re.findall(r"\b[a-z]\w*_\b", attributes))
-    X, y = linear_data()
+    X, y = linear_data(name)
     public = {k for k in vars(learner(name).fit(X, y)) if k.endswith("_") and k[0] != "_"}
     assert public - {"n_features_in_"} <= learned
     assert cls.cost

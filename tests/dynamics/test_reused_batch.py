@@ -8,8 +8,6 @@ import gradone as gd
 from gradone.dynamics import reused_batch
 from gradone.dynamics._reveal import RevealedSamples
 
-pytestmark = pytest.mark.slow
-
 TEXT, NOISE = "tanh(z1 + He3(z2))", 0.25
 START = {"M": [[0.3, -0.2], [0.1, 0.5]], "Q": [[1.2, 0.1], [0.1, 0.8]]}
 READOUT, BIAS = np.array([0.8, -0.6]), np.array([0.1, -0.2])

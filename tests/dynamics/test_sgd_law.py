@@ -8,8 +8,6 @@ import gradone as gd
 from gradone.dynamics._start import semidefinite_factor
 from gradone.targets.student import read_student
 
-pytestmark = pytest.mark.slow
-
 REPLICATES = 2500
 CHANCE = 1e-6
 TARGET = gd.Target("He2(z1) + z1*z2", noise=0.1)

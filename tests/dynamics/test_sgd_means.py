@@ -6,8 +6,6 @@ from scipy.stats import t as student_t
 
 import gradone as gd
 
-pytestmark = pytest.mark.slow
-
 D, ETA, REPLICATES = 20, 0.05, 6000
 TARGET = gd.Target("He2(z1) + z2", noise=0.2)
 M0 = np.array([[0.4, -0.2], [0.1, 0.3]])

@@ -11,6 +11,7 @@ so no density of Y is ever formed.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -25,6 +26,7 @@ from .output_gram import OutputGram
 _MAX_PAIRS = 1 << 20
 _NODES = (6, 10, 16, 24)
 _ENOUGH = 1e-10  # difference of two rules on one panel
+_NOTHING = 1e-8  # importance below which it does not matter any more
 _ROOT_OF_EPS = float(np.sqrt(np.finfo(float).eps))
 _TOLERABLE = 1e-8  # difference above which a panel is halved
 _HALVINGS, _MAX_POOR = 8, 12  # how often, and how many panels of each function at once
@@ -69,6 +71,7 @@ def family_grams(
     slope: Family,
     breaks: Sequence[Sequence[float]],
     orders: Sequence[int],
+    importance: np.ndarray | None = None,
 ) -> list[dict[int, OutputGram]]:
     r"""Matrices :math:`T_k` (1 x 1) of many functions of one variable, each on its own [OG-1].
 
@@ -80,6 +83,8 @@ def family_grams(
         For each function, points where it jumps or has a kink.
     orders : sequence of int
         Values of k.
+    importance : ndarray, optional
+        How much each function counts in the end, at most 1: smaller ones may have larger errors.
 
     Notes
     -----
@@ -92,28 +97,25 @@ def family_grams(
     [1.0, 0.0]
     """
     degree = max(orders)
-    reach = _reach(degree)
+    weight = np.ones(len(breaks)) if importance is None else np.maximum(importance, _NOTHING)
+    reach = np.array([_reach(degree, math.ceil(math.log10(w))) for w in weight])
     pieces = monotone_pieces(g, breaks, reach)
-    total = np.zeros((len(breaks), degree + 1))
-    for member in sorted({member for member, _, _ in pieces.flat}):
-        flat = [(a, b) for i, a, b in pieces.flat if i == member]
-        values = g(np.full(len(flat), member), np.array([(a + b) / 2 for a, b in flat]))
-        total[member] = _atoms(flat, values, degree, reach)
-    value, error = _second_moments(g, slope, pieces, orders, total)
+    atoms = _atoms(g, pieces, degree, reach)
+    value, error = _second_moments(g, slope, pieces, orders, atoms, weight)
     return [
         {
-            k: OutputGram(np.array([[v[k]]]), 2 * float(e[k]) + 1e-13 + tail_energy(k, reach))
+            k: OutputGram(np.array([[v[k]]]), 2 * float(e[k]) + 1e-13 + tail_energy(k, r))
             for k in orders
         }
-        for v, e in zip(value, error, strict=True)
+        for v, e, r in zip(value, error, reach.tolist(), strict=True)
     ]
 
 
 @lru_cache
-def _reach(degree: int) -> float:
-    """Where the line may be cut for orders up to the degree."""
-    cuts = itertools.count(8.0, 0.5)
-    return next(reach for reach in cuts if tail_energy(degree, reach) < _ENOUGH / 100)
+def _reach(degree: int, decade: int) -> float:
+    """Where the line may be cut for orders up to the degree and an importance of 10^decade."""
+    enough = _ENOUGH / 100 / 10.0**decade
+    return next(r for r in itertools.count(4.0, 0.5) if tail_energy(degree, r) < enough)
 
 
 class _Panels(NamedTuple):
@@ -197,7 +199,12 @@ def _edges(low: float, high: float) -> np.ndarray:
 
 
 def _second_moments(
-    g: Family, slope: Family, pieces: MonotonePieces, orders: Sequence[int], atoms: np.ndarray
+    g: Family,
+    slope: Family,
+    pieces: MonotonePieces,
+    orders: Sequence[int],
+    atoms: np.ndarray,
+    importance: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
     """E[D_k(Y)^2] of each member for k = 0..degree, and the differences of two rules.
 
@@ -208,12 +215,15 @@ def _second_moments(
     most = _MAX_POOR * len(atoms)
     for halving in range(_HALVINGS + 1):
         rules = _NODES if halving == 0 else _NODES[-2:]
-        fine, gap = _agreed(g, slope, pieces, panels, orders, rules)
-        is_poor = gap[:, [0, *orders]].max(axis=1) > _TOLERABLE
+        counts = importance[pieces.member[panels.piece]]
+        fine, gap = _agreed(g, slope, pieces, panels, orders, rules, counts)
+        is_poor = counts * gap[:, [0, *orders]].max(axis=1) > _TOLERABLE
         is_poor &= (halving < _HALVINGS) & (np.count_nonzero(is_poor) <= most)
         member = pieces.member[panels.piece[~is_poor]]
         np.add.at(total, member, fine[~is_poor])
         np.add.at(error, member, gap[~is_poor])
+        if not is_poor.any():
+            break
         piece, low, high = (column[is_poor] for column in panels)
         middle = (low + high) / 2
         panels = _Panels(np.tile(piece, 2), np.append(low, middle), np.append(middle, high))
@@ -231,6 +241,7 @@ def _agreed(
     panels: _Panels,
     orders: Sequence[int],
     rules: Sequence[int],
+    importance: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Integrals over panels by the first rules that agree, and the differences of the last two."""
     degree = max(orders)
@@ -242,7 +253,8 @@ def _agreed(
             g, slope, pieces, _Panels(*(column[active] for column in panels)), degree, n
         )
         gap[active], value[active] = np.abs(fine - value[active]), fine
-        active = active[gap[active][:, [0, *orders]].max(axis=1) > _ENOUGH]
+        worst = gap[active][:, [0, *orders]].max(axis=1)
+        active = active[importance[active] * worst > _ENOUGH]
     return value, gap
 
 
@@ -310,31 +322,33 @@ def _partners(
     return np.concatenate(rows), np.concatenate(others)
 
 
-def _atoms(
-    flat: list[tuple[float, float]], values: np.ndarray, degree: int, reach: float
-) -> np.ndarray:
-    """Contribution of the atoms of Y: flat pieces with the same value are one atom."""
-    total = np.zeros(degree + 1)
-    for value in sorted(set(np.round(values, 12))):
-        mass = np.zeros(degree + 1)
-        for (a, b), v in zip(flat, values, strict=True):
-            if abs(v - value) < 1e-11 * (1 + abs(value)):
-                a, b = (-np.inf if a <= -reach else a), (np.inf if b >= reach else b)
-                mass += interval_coefficients(a, b, degree)
-        if mass[0] > 0:
-            total += mass**2 / mass[0]
+def _atoms(g: Family, pieces: MonotonePieces, degree: int, reach: np.ndarray) -> np.ndarray:
+    """Contribution of the atoms of Y: flat pieces of a member with the same value are one atom."""
+    total = np.zeros((len(reach), degree + 1))
+    if not pieces.flat:
+        return total
+    member, low, high = (np.array(column) for column in zip(*pieces.flat, strict=True))
+    values = g(member, (low + high) / 2)
+    order = np.lexsort((values, member))
+    member, low, high, values = member[order], low[order], high[order], values[order]
+    is_new = np.diff(values) > 1e-11 * (1 + np.abs(values[1:]))
+    first = np.flatnonzero(np.append(True, is_new | (np.diff(member) > 0)))
+    low = np.where(low <= -reach[member], -np.inf, low)
+    high = np.where(high >= reach[member], np.inf, high)
+    mass = np.add.reduceat(interval_coefficients(low, high, degree), first, axis=1)
+    seen = mass[0] > 0
+    np.add.at(total, member[first[seen]], (mass[:, seen] ** 2 / mass[0, seen]).T)
     return total
 
 
-def interval_coefficients(a: float, b: float, degree: int) -> np.ndarray:
-    """Orthonormal Hermite coefficients of the indicator of [a, b]."""
-    from scipy.special import ndtr
-
-    result = np.zeros(degree + 1)
-    result[0] = ndtr(b) - ndtr(a) if a < 0 else ndtr(-a) - ndtr(-b)
+def interval_coefficients(a: np.ndarray, b: np.ndarray, degree: int) -> np.ndarray:
+    """Orthonormal Hermite coefficients of the indicators of [a, b]: (degree + 1, intervals)."""
+    result = np.zeros((degree + 1, len(a)))
+    result[0] = _mass(a, b)
+    orders = np.arange(1, degree + 1)[:, None]
     for end, sign in ((b, -1.0), (a, 1.0)):
-        if np.isfinite(end):
-            he = hermite_table(np.array(end), max(degree - 1, 0))
-            orders = np.arange(1, degree + 1)
-            result[1:] += sign * he[:degree] * normal_density(np.array(end)) / np.sqrt(orders)
+        is_finite = np.isfinite(end)
+        z = end[is_finite]
+        he = hermite_table(z, max(degree - 1, 0))[:degree]
+        result[1:, is_finite] += sign * he * normal_density(z) / np.sqrt(orders)
     return result

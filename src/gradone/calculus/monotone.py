@@ -15,10 +15,11 @@ import numpy as np
 _GRID = 4001
 _GOLDEN, _GOLDEN_STEPS = 0.6180339887498949, 80
 _MAX_STEPS = 80
-_SHORT = 1e-11
 _BLOCK = 32  # points of a scan that are taken for close to each other
 _PLATEAU = 4  # equal values in a row; around an extremum there are two
 _EPS = float(np.finfo(float).eps)
+_ROUNDING, _NEGLIGIBLE = 4 * _EPS, 1e-3 * _EPS
+_STUCK = 1e-10
 Family = Callable[[np.ndarray, np.ndarray], np.ndarray]  # which functions, and where
 
 
@@ -47,7 +48,9 @@ class MonotonePieces(NamedTuple):
     flat: tuple[tuple[int, float, float], ...]
 
 
-def monotone_pieces(g: Family, breaks: Sequence[Sequence[float]], reach: float) -> MonotonePieces:
+def monotone_pieces(
+    g: Family, breaks: Sequence[Sequence[float]], reach: float | np.ndarray
+) -> MonotonePieces:
     """Pieces of all members of a family on [-reach, reach].
 
     Local extrema are located first and roots are bracketed by them: scanning for changes of sign
@@ -59,8 +62,8 @@ def monotone_pieces(g: Family, breaks: Sequence[Sequence[float]], reach: float) 
         ``(members, points) -> values``.
     breaks : sequence of sequences of float
         For each member, points where it jumps or has a kink.
-    reach : float
-        Half the length of the line.
+    reach : float or ndarray
+        Half the length of the line, of each member if they differ.
 
     Examples
     --------
@@ -68,8 +71,8 @@ def monotone_pieces(g: Family, breaks: Sequence[Sequence[float]], reach: float) 
     >>> pieces.member.tolist(), pieces.ends[:, 1].round(6).tolist()
     ([0, 0, 1, 1, 1], [-0.0, 2.0, 0.0, 1.0, 2.0])
     """
-    member, low, high = _segments(breaks, reach)
-    z, of = _scan(low, high, reach)
+    member, low, high = _segments(breaks, np.broadcast_to(reach, len(breaks)))
+    z, of = _scan(low, high, float(np.max(reach)))
     y = g(member[of], z)
     begin = np.searchsorted(of, np.arange(len(member)))
     with np.errstate(invalid="ignore"):
@@ -89,27 +92,30 @@ def monotone_pieces(g: Family, breaks: Sequence[Sequence[float]], reach: float) 
     here, after = moving[:-1], moving[1:]
     turns = here[(rise[here] != rise[after]) & (of[here] == of[after]) & ~is_flat[of[here]]] + 1
     extrema = _extrema(g, member[of[turns]], z, turns)
-    pieces, knots = [], []
-    for segment in np.flatnonzero(~is_flat):
-        inside = extrema[of[turns] == segment]
-        points = z[begin[segment] : begin[segment] + np.count_nonzero(of == segment)]
-        for a, b in itertools.pairwise([low[segment], *inside, high[segment]]):
-            if b - a > 1e-12:
-                pieces.append((member[segment], a, b))
-                between = points[np.searchsorted(points, a) : np.searchsorted(points, b)]
-                knots.append(np.concatenate([[a], between[(between > a) & (between < b)], [b]]))
     flat = tuple((int(member[i]), float(low[i]), float(high[i])) for i in np.flatnonzero(is_flat))
-    return _with_values(g, pieces, knots, flat)
+    # Ends of the pieces, and the scanned points inside of each: from `start` up to `stop`.
+    moves, near = np.flatnonzero(~is_flat), z[turns + np.array([[-1], [0], [1]])]
+    owner = np.append(moves, of[turns])
+    left, right = np.append(low[moves], extrema), np.append(high[moves], extrema)
+    start = np.append(begin[moves], turns - 1 + (near <= extrema).sum(axis=0))
+    stop = np.append(np.append(begin, len(z))[moves + 1], turns - 1 + (near < extrema).sum(axis=0))
+    from_left, from_right = np.lexsort((left, owner)), np.lexsort((right, owner))
+    ends = np.column_stack([left[from_left], right[from_right]])
+    span = np.column_stack([start[from_left], stop[from_right]])
+    is_long = np.diff(ends)[:, 0] > 1e-12
+    return _with_values(
+        g, member[owner[from_left]][is_long], ends[is_long], span[is_long], z, y, flat
+    )
 
 
 def _segments(
-    breaks: Sequence[Sequence[float]], reach: float
+    breaks: Sequence[Sequence[float]], reach: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Member, low and high end of every interval between breaks."""
     rows = []
-    for member, points in enumerate(breaks):
-        inner = [b for b in sorted(points) if -reach < b < reach]
-        rows += [(member, a, b) for a, b in itertools.pairwise([-reach, *inner, reach]) if b > a]
+    for member, (points, end) in enumerate(zip(breaks, reach.tolist(), strict=True)):
+        inner = [b for b in sorted(points) if -end < b < end]
+        rows += [(member, a, b) for a, b in itertools.pairwise([-end, *inner, end]) if b > a]
     table = np.array(rows)
     return table[:, 0].astype(np.int64), table[:, 1], table[:, 2]
 
@@ -170,21 +176,25 @@ def _extrema(g: Family, member: np.ndarray, z: np.ndarray, turns: np.ndarray) ->
 
 def _with_values(
     g: Family,
-    pieces: list[tuple[int, float, float]],
-    knots: list[np.ndarray],
+    member: np.ndarray,
+    ends: np.ndarray,
+    span: np.ndarray,
+    z: np.ndarray,
+    y: np.ndarray,
     flat: tuple[tuple[int, float, float], ...],
 ) -> MonotonePieces:
-    table = np.array(pieces, dtype=np.float64).reshape(-1, 3)
-    member, ends = table[:, 0].astype(np.int64), table[:, 1:]
-    count = np.array([len(k) for k in knots], dtype=np.int64)
+    """Pieces with the points of a scan z, y inside of each, and the values just inside its ends."""
+    count = span[:, 1] - span[:, 0] + 2
     first = np.concatenate([[0], np.cumsum(count)])
-    z = np.concatenate([np.zeros(0), *knots])
-    inner = z.copy()  # a jump at an end belongs to the neighbour
-    inner[first[:-1]] += 1e-13 * (1 + np.abs(ends[:, 0]))
-    inner[first[1:] - 1] -= 1e-13 * (1 + np.abs(ends[:, 1]))
-    y = g(np.repeat(member, count), inner) if len(z) else z
-    values = np.column_stack([y[first[:-1]], y[first[1:] - 1]])
-    return MonotonePieces(member, ends, values, z, y, first, flat)
+    place = np.arange(first[-1]) + np.repeat(span[:, 0] - 1 - first[:-1], count)
+    place = np.clip(place, 0, len(z) - 1)
+    knots, at_knots = z[place], y[place]
+    # A jump at an end belongs to the neighbour.
+    inner = ends + 1e-13 * (1 + np.abs(ends)) * [1, -1]
+    values = g(np.repeat(member, 2), inner.ravel()).reshape(-1, 2) if len(ends) else ends
+    for end, at in enumerate((first[:-1], first[1:] - 1)):
+        knots[at], at_knots[at] = ends[:, end], values[:, end]
+    return MonotonePieces(member, ends, values, knots, at_knots, first, flat)
 
 
 def inverse(
@@ -204,29 +214,56 @@ def inverse(
     """
     sign = np.where(pieces.values[which, 1] > pieces.values[which, 0], 1.0, -1.0)
     left, right = pieces.first[which], pieces.first[which + 1] - 1
-    while len(which) and (right - left).max() > 1:
-        middle = (left + right) // 2
-        below = sign * pieces.y[middle] <= sign * y
-        left, right = np.where(below, middle, left), np.where(below, right, middle)
+    wide = np.arange(len(which))
+    while len(wide := wide[right[wide] - left[wide] > 1]):
+        middle = (left[wide] + right[wide]) // 2
+        below = sign[wide] * pieces.y[middle] <= sign[wide] * y[wide]
+        left[wide] = np.where(below, middle, left[wide])
+        right[wide] = np.where(below, right[wide], middle)
     low, high = pieces.z[left], pieces.z[right]
-    at_low, at_high = pieces.y[left], pieces.y[right]
-    member, root = pieces.member[which], (low + high) / 2
+    member, root = pieces.member[which], _guess(slope, pieces, which, left, y)
+    before = high - low  # length of the last Newton step
     with np.errstate(all="ignore"):
-        guess = low + (high - low) * (y - at_low) / (at_high - at_low)
-        root = np.where((guess > low) & (guess < high), guess, root)
         active = np.arange(len(which))
         for _ in range(_MAX_STEPS):
-            x, i = root[active], member[active]
-            gap = sign[active] * (g(i, x) - y[active])
-            low[active] = np.where(gap <= 0, x, low[active])
-            high[active] = np.where(gap >= 0, x, high[active])
+            x, i, value = root[active], member[active], y[active]
+            gap = sign[active] * (g(i, x) - value)
+            bottom = np.where(gap <= 0, x, low[active])
+            top = np.where(gap >= 0, x, high[active])
             new = x - gap / (sign[active] * slope(i, x))
-            is_inside = (new >= low[active]) & (new <= high[active])
-            new = np.where(is_inside, new, (low[active] + high[active]) / 2)
-            root[active] = new
-            # After so short a Newton step the next one would be below rounding.
-            tolerance = np.where(is_inside, _SHORT, 2 * _EPS) * (1 + np.abs(x))
-            active = active[np.abs(new - x) > tolerance]
+            is_inside = (new >= bottom) & (new <= top)
+            new = np.where(is_inside, new, (bottom + top) / 2)
+            root[active], low[active], high[active] = new, bottom, top
+            step, last = np.abs(new - x), before[active]
+            before[active] = np.where(is_inside, step, top - bottom)
+            # Steps s', s of Newton's method promise a next one of s^3/s'^2. Next to an extremum
+            # rounding comes first: then the value is taken, or the steps do not become shorter.
+            following = np.where(is_inside, step * (step / last) ** 2, step)
+            is_taken = np.abs(gap) <= _ROUNDING * np.abs(value)
+            is_stuck = (2 * step >= last) & (top - bottom <= _STUCK * (1 + np.abs(x)))
+            active = active[(following > _NEGLIGIBLE * (1 + np.abs(x))) & ~is_taken & ~is_stuck]
             if not len(active):
                 break
     return root
+
+
+def _guess(
+    slope: Family, pieces: MonotonePieces, which: np.ndarray, left: np.ndarray, y: np.ndarray
+) -> np.ndarray:
+    """Points between the scanned ones `left` and ``left + 1``, by interpolation.
+
+    Linear, except next to an extremum, where the function is a square.
+    """
+    low, high = pieces.z[left], pieces.z[left + 1]
+    at_low, at_high = pieces.y[left], pieces.y[left + 1]
+    with np.errstate(all="ignore"):
+        share = (y - at_low) / (at_high - at_low)
+        for side, is_end in enumerate(
+            (left == pieces.first[which], left + 2 == pieces.first[which + 1])
+        ):
+            end = np.flatnonzero(is_end)
+            rise = slope(pieces.member[which[end]], (low, high)[side][end]) * (high - low)[end]
+            end = end[np.abs(rise) < 0.1 * np.abs(at_high - at_low)[end]]
+            share[end] = (1 - np.sqrt(1 - share[end])) if side else np.sqrt(share[end])
+        guess = low + (high - low) * share
+    return np.where((guess > low) & (guess < high), guess, (low + high) / 2)

@@ -26,6 +26,7 @@ _SHIFTS = 8
 _MAX_BINS = 1 << 14
 _SEED = 314159
 _MAX_KEPT = 1 << 15  # points in a replicate that are worth their memory
+_TOGETHER = 1 << 14
 # The conditional moments are largest in the tails of the output: draw from a wider Gaussian there.
 _SCALE = 1.4
 
@@ -75,12 +76,15 @@ def sliced_grams(
     """
     n = 1 << max(8, int(np.log2(points / REPLICATES)))
     beta = np.vstack([multi_indices(r, k)[multi_indices(r, k).sum(axis=1) == k] for k in orders])
-    outputs, features = [], []
-    for i in range(REPLICATES):
-        z, weight = _points(r + (noise > 0), n, i, scramble)
-        y = np.array(np.broadcast_to(g(list(z[:r])), (n,)), dtype=np.float64)
-        outputs.append((y, z[-1]))
-        features.append(_features(z[:r], beta) * weight)
+    outputs: list[Columns] = []
+    features: list[np.ndarray] = []
+    # Small replicates are evaluated together: many calls would cost more than their numbers.
+    size = min(REPLICATES, max(1, _TOGETHER // n))
+    for first in range(0, REPLICATES, size):
+        z, weight = _points(r + (noise > 0), n, range(first, first + size), scramble)
+        y = np.array(np.broadcast_to(g(list(z[:r])), weight.shape), dtype=np.float64)
+        outputs += zip(np.split(y, size), np.split(z[-1], size), strict=True)
+        features += np.split(_features(z[:r], beta) * weight, size, axis=1)
     outputs = _without_rounding(outputs)
     pooled = np.concatenate([y for y, _ in outputs])
     if noise > 0 and np.ptp(pooled) + 14 * noise**0.5 < _MAX_BINS * noise**0.5 / 8:
@@ -111,23 +115,23 @@ def _without_rounding(outputs: list[Columns]) -> list[Columns]:
     return [(np.round(y, digits), z) for y, z in outputs]
 
 
-def _points(r: int, n: int, i: int, scramble: int) -> tuple[np.ndarray, np.ndarray]:
-    """Points (r, n) of a wide Gaussian and their weights under the standard one."""
+def _points(r: int, n: int, which: range, scramble: int) -> tuple[np.ndarray, np.ndarray]:
+    """Points (r, n len(which)) of a wide Gaussian and their weights under the standard one."""
     if n <= _MAX_KEPT and not scramble:
-        return _kept_points(r, n, i)
-    return _new_points(r, n, i, scramble)
+        return _kept_points(r, n, which)
+    return _new_points(r, n, which, scramble)
 
 
 @lru_cache(maxsize=4 * REPLICATES)  # many small problems share their points
-def _kept_points(r: int, n: int, i: int) -> tuple[np.ndarray, np.ndarray]:
-    return _new_points(r, n, i, 0)
+def _kept_points(r: int, n: int, which: range) -> tuple[np.ndarray, np.ndarray]:
+    return _new_points(r, n, which, 0)
 
 
-def _new_points(r: int, n: int, i: int, scramble: int) -> tuple[np.ndarray, np.ndarray]:
-    sequence = SobolSequence(r, np.random.default_rng([_SEED, i, scramble]))
-    z = _SCALE * gaussian_points(sequence.draw(n)).T
-    weight = np.exp(-0.5 * (1 - _SCALE**-2) * np.einsum("rn,rn->n", z, z))
-    return z, weight / weight.mean()
+def _new_points(r: int, n: int, which: range, scramble: int) -> tuple[np.ndarray, np.ndarray]:
+    sequences = [SobolSequence(r, np.random.default_rng([_SEED, i, scramble])) for i in which]
+    z = _SCALE * gaussian_points(np.concatenate([s.draw(n).T for s in sequences], axis=1))
+    weight = np.exp(-0.5 * (1 - _SCALE**-2) * np.einsum("rn,rn->n", z, z)).reshape(-1, n)
+    return z, (weight / weight.mean(axis=1, keepdims=True)).ravel()
 
 
 def _features(z: np.ndarray, beta: np.ndarray) -> np.ndarray:
@@ -181,16 +185,13 @@ def _shifted_slices(sums: np.ndarray, cells: int, width: int) -> tuple[np.ndarra
     Without the average, what is lost in the slice that contains a jump of the conditional moments
     would depend on where in the slice the jump falls, and could not be extrapolated.
     """
-    total: list[tuple[np.ndarray, np.ndarray]] = []
+    joined = []
     for shift in range(0, width, width // _SHIFTS):
         starts = np.unique([0, *range(shift, cells, width)])
-        joined = np.add.reduceat(sums[..., :cells], starts, axis=-1)
-        joined = np.concatenate([joined, sums[..., cells:]], axis=-1)
-        total.append(_cross_products(joined[:, 1:], _unbiased_mass(joined[:, 0])))
-    return (
-        np.mean([value for value, _ in total], axis=0),
-        np.mean([rest for _, rest in total], axis=0),
-    )
+        joined.append(np.add.reduceat(sums[..., :cells], starts, axis=-1))
+        joined.append(sums[..., cells:])
+    slices = np.concatenate(joined, axis=-1)
+    return _cross_products(slices[:, 1:] / _SHIFTS**0.5, _unbiased_mass(slices[:, 0]))
 
 
 def _unbiased_mass(shares: np.ndarray) -> np.ndarray:

@@ -76,18 +76,11 @@ def chosen_steps(target: Target, student: Student, d: int) -> tuple[Student, int
         best, notes = None, [f"No theory of the escape: {error}."]
     if student.step_size == "auto":
         gamma = _cautious(target, student) if best is None else _settled(best, d)
-        scaled: dict[str, Any] = {
-            "step_size": min(gamma / d * student.batch_size, _largest(student, d))
-        }
-        if best is not None and best.inner is not None:
-            load = student.batch_size / d
-            if student.rule == "sam_normalized":
-                scaled["radius"] = best.inner * math.sqrt(load)
-            elif student.rule in ("extragradient", "sam"):
-                scaled["inner_step_size"] = best.inner * load
-        student = replace(student, **scaled)
-        chosen = ", ".join(f"{name} = {value:.3g}" for name, value in scaled.items())
-        notes.insert(0, f"Chosen: {chosen}.")
+        student, chosen = with_steps(
+            student, d, min(gamma / d * student.batch_size, largest_step(student, d)),
+            _INNER[0] if best is None else best.inner,
+        )  # fmt: skip
+        notes.insert(0, chosen)
     steps, note = _duration(best, student, d)
     return student, steps, notes + note
 
@@ -95,17 +88,32 @@ def chosen_steps(target: Target, student: Student, d: int) -> tuple[Student, int
 # ---- the step
 
 
+def with_steps(
+    student: Student, d: int, step_size: float, inner: float | None = _INNER[0]
+) -> tuple[Student, str]:
+    """Student with its step, with an inner one where its rule needs it, and what was chosen."""
+    chosen: dict[str, Any] = {"step_size": step_size}
+    load = student.batch_size / d
+    if inner is not None and student.rule == "sam_normalized" and student.radius is None:
+        chosen["radius"] = inner * math.sqrt(load)
+    displaced = student.rule in ("extragradient", "sam")
+    if inner is not None and displaced and student.inner_step_size is None:
+        chosen["inner_step_size"] = inner * load
+    text = ", ".join(f"{name} = {value:.3g}" for name, value in chosen.items())
+    return replace(student, **chosen), f"Chosen: {text}."
+
+
 def _best(target: Target, student: Student, d: int) -> _Choice:
     """Fastest escape over the neurons and, where the rule has a free number, over its values."""
     choices = []
-    for a, activation, seen in _neurons(target, student):
+    for a, activation, seen in typical_neurons(target, student):
         for inner in _inner_values(student, d):
-            stage = _stage(seen, activation, student.rule, student, a, inner)
+            stage = stage_of(seen, activation, student.rule, student, a, inner)
             choices.append(_Choice(stage, _gamma(stage, student, inner, d), inner))
     return max(choices, key=lambda choice: choice.speed)
 
 
-def _neurons(target: Target, student: Student) -> list[tuple[float, Activation, Target]]:
+def typical_neurons(target: Target, student: Student) -> list[tuple[float, Activation, Target]]:
     """Typical neurons: readout, activation with its bias, and the target as they see it.
 
     With the squared loss the other neurons are subtracted from the label: as long as nothing is
@@ -153,7 +161,7 @@ def _inner_values(student: Student, d: int) -> tuple[float | None, ...]:
     return _INNER if student.inner_step_size is None else (student.inner_step_size * load,)
 
 
-def _stage(
+def stage_of(
     target: Target, activation: Activation, rule: Rule, student: Student, a: float,
     inner: float | None,
 ) -> LinearStage:  # fmt: skip
@@ -204,18 +212,18 @@ def _small(V: float) -> float:
 
 def _cautious(target: Target, student: Student) -> float:
     """Small step where the theory is silent, from the sizes of labels and slopes."""
-    return _small(target.expression.second_moment().value * _curvature(student))
+    return _small(target.expression.second_moment().value * curvature(student))
 
 
-def _curvature(student: Student) -> float:
+def curvature(student: Student) -> float:
     slope = student.activation.derivative().expression
     return sum(a * a for a in student.readout) * slope.second_moment().value
 
 
-def _largest(student: Student, d: int) -> float:
+def largest_step(student: Student, d: int) -> float:
     """Bound [SG-6]."""
     load = d / student.batch_size if student.loss == "square" else 0.0
-    return 0.5 / ((load + 1.0) * _curvature(student))
+    return 0.5 / ((load + 1.0) * curvature(student))
 
 
 # ---- what to say
@@ -251,13 +259,14 @@ def _duration(best: _Choice | None, student: Student, d: int) -> tuple[int, list
     steps, note = 20 * d * math.log(d + 1) / student.batch_size, []
     if best is not None and math.isfinite(best.exponent) and d >= _SMALLEST:
         time = _hitting_time(best, student.eta * d / student.batch_size, d)
-        if math.isfinite(time.value):
-            steps = _PATIENCE * time.value / student.batch_size
+        needed = _PATIENCE * time.value / student.batch_size
+        if needed <= _LONGEST:
+            steps = needed
+        elif math.isfinite(needed):
+            note.append(
+                f"The theory asks for about {needed:.1g} updates, too many to be the default: this "
+                "run is too short to learn; give steps for a longer one."
+            )
         else:
             note.append(f"By the theory of the escape, {time.note}.")
-    if steps > _LONGEST:
-        note.append(
-            f"The theory asks for about {steps:.1g} updates, the run stops at {_LONGEST}; give "
-            "steps for a longer one."
-        )
     return max(int(min(steps, _LONGEST)), 10), note

@@ -7,13 +7,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
-from ..targets.language.compiled import load_module, module_source
+from ..targets.language.compiled import load_module, module_source, pattern
 from ..targets.language.expression import Expression
 from ..targets.student import Student
 
 Kind = Literal["single", "batch", "repeated"]
 
-_LINE = "# " + "-" * 98 + "\n"
+_PATTERNS = Path(__file__).parent / "patterns"
 _DISPLACED = ("extragradient", "sam", "sam_normalized")
 _REPEATED = ("k_steps", "look_ahead")
 
@@ -73,11 +73,4 @@ def _source(
         f"def label(x):\n    return target({coordinates})\n"
     )
     head = module_source(functions) + "\nimport numpy as np\n\n" + constants + label
-    return head + _pattern("frame") + _pattern(kind)
-
-
-@lru_cache(maxsize=4)
-def _pattern(name: str) -> str:
-    """The part of a pattern that is the same for all."""
-    path = Path(__file__).parent / "patterns" / f"{name}.py"
-    return path.read_text(encoding="utf-8").split(_LINE, 1)[1]
+    return head + pattern(_PATTERNS / "frame.py") + pattern(_PATTERNS / f"{kind}.py")

@@ -33,7 +33,7 @@ def reused_batch(
     width: int = 2,
     activation: str | Activation = "relu(z)",
     steps: int = 6,
-    step_size: float | str,
+    step_size: float | str = "auto",
     rule: str = "plain",
     inner_step_size: float | None = None,
     inner_steps: int = 2,
@@ -77,8 +77,11 @@ def reused_batch(
         Samples per dimension, or number of samples: one of the two.
     steps : int
         Number T of updates.
-    step_size : float
-        :math:`\eta`, which multiplies the mean gradient over the batch; of order 1.
+    step_size : float or "auto"
+        :math:`\eta`, which multiplies the mean gradient over the batch; of order 1. ``"auto"``
+        takes half of what would overshoot, less where labels are large (and `inner_step_size` or
+        `radius`, where the rule needs one and none is given); ``attrs["notes"]`` says what was
+        chosen, and whether a few passes can learn the target.
     width, activation, rule, loss, geometry, readout, bias, train_readout, train_bias, weight_decay
         The student and its update, see :class:`gradone.targets.student.Student`.
     inner_step_size, inner_steps, radius, interpolation
@@ -139,11 +142,6 @@ def reused_batch(
     """
     target = multi_index(as_target(target))
     d, n = whole_number("d", d), _number_of_samples(d, alpha, n)
-    if step_size == "auto":
-        raise BadData(
-            "reused_batch has no automatic step_size; give a number, the factor of the mean "
-            "gradient: 0.2 is a cautious one"
-        )
     student = read_student(
         width=width, activation=activation, step_size=step_size, rule=rule,
         inner_step_size=inner_step_size, inner_steps=inner_steps, radius=radius,
@@ -156,6 +154,11 @@ def reused_batch(
     if dtype not in ("float64", "float32"):
         raise BadData(f"dtype must be 'float64' or 'float32', got {dtype!r}")
     replicates, steps = whole_number("replicates", replicates), whole_number("steps", steps)
+    notes: list[str] = []
+    if student.step_size == "auto":
+        from ._auto_reuse import chosen_reuse
+
+        student, notes = chosen_reuse(target, student, d)
     task = Task(
         target,
         student,
@@ -169,8 +172,11 @@ def reused_batch(
         dtype,
     )
     _announce_memory(task, replicates)
-    runs, failure = _run(task, replicates, watcher(progress, "reused_batch"))
+    runs, failure, interrupted = _run(task, replicates, watcher(progress, "reused_batch"))
+    if interrupted:
+        notes.append("The run was interrupted: what was not simulated is NaN.")
     dataset = _dataset(task, runs, replicates)
+    dataset.attrs["notes"] = " ".join(notes)
     if failure:
         raise NotConverged(_divergence(task, *failure), last=dataset)
     return dataset
@@ -204,8 +210,8 @@ def _announce_memory(task: Task, replicates: int) -> None:
 
 def _run(
     task: Task, replicates: int, progress: Progress
-) -> tuple[list[list[State]], tuple[int, int] | None]:
-    """States at the marks of every replicate; the replicate that ran away and its step, if any."""
+) -> tuple[list[list[State]], tuple[int, int] | None, bool]:
+    """States at the marks; replicate and step of what ran away, if any; whether it was stopped."""
     runs: list[list[State]] = []
     wanted = set(task.marks.tolist())
     total = replicates * task.steps
@@ -222,14 +228,14 @@ def _run(
                         break
                     descent.advance()
                     if descent.diverged:
-                        return runs, (replicate, descent.done)
+                        return runs, (replicate, descent.done), False
                     if progress.step(replicate * task.steps + descent.done, total):
-                        return runs, None
+                        return runs, None, True
     except KeyboardInterrupt:
-        _LOG.warning("reused_batch was interrupted in replicate %d of %d", len(runs), replicates)
+        return runs, None, True
     finally:
         progress.close()
-    return runs, None
+    return runs, None, False
 
 
 def _dataset(task: Task, runs: list[list[State]], replicates: int) -> xr.Dataset:

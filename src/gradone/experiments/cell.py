@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..base.errors import BadData, did_you_mean
 from ..base.seeds import stream
 from ..learners import LEARNERS
 from ..targets.sampled import Sampled
-from .metrics import Measured, measure_directions, measure_predictions
+from ..targets.sampling import Sample
+from .metrics import Measured, measure_directions, measure_many_predictions
 
 
 @dataclass(frozen=True)
@@ -68,11 +69,23 @@ class Outcome:
     status: str = ""
 
 
-def run_cell(simulation: Simulation, *, n: int, replicate: int) -> Outcome:
+def run_cell(
+    simulation: Simulation, *, n: int, replicate: int, ridges: Sequence[float] | None = None
+) -> list[Outcome]:
     """Fit a learner on n samples of one replicate and measure it.
 
     The samples depend on (seed, d, replicate) alone: all learners see the same rows, and fewer
     rows are the first of more.
+
+    Parameters
+    ----------
+    simulation : Simulation
+        What all cells share.
+    n, replicate : int
+        Number of samples and address of the replicate.
+    ridges : sequence of float, optional
+        Values of the learner's ``ridge``, all from one decomposition where it has ``fit_path``.
+        None leaves the ridge as it is, and there is one outcome.
 
     Examples
     --------
@@ -82,24 +95,60 @@ def run_cell(simulation: Simulation, *, n: int, replicate: int) -> Outcome:
     Traceback (most recent call last):
     gradone.base.errors.BadData: unknown learner 'nothing'. Known: ...
     """
-    estimator = build_learner(simulation, replicate)
     target, d = simulation.target, simulation.d
     address: dict[str, Any] = {"seed": simulation.seed, "replicate": replicate}
     address["dtype"] = simulation.dtype
+    build_learner(simulation, replicate)  # a mistake must not wait for the sample
     sample = target.sample(n, d, **address)
     with warnings.catch_warnings():
         from sklearn.exceptions import ConvergenceWarning
 
         warnings.simplefilter("ignore", ConvergenceWarning)  # it is in `converged`
-        estimator.fit(sample.X, sample.y)
-    measured: dict[str, Measured] = {}
-    if hasattr(estimator, "directions_"):
-        measured |= measure_directions(target, estimator.directions_, sample.W_star)
-    if hasattr(estimator, "predict"):
+        fitted = _fitted(simulation, replicate, sample, ridges)
+    measured = [_of_training(target, estimator, sample.W_star) for estimator in fitted]
+    if hasattr(fitted[0], "predict"):
         del sample  # the fresh samples may need its memory
-        measured |= measure_predictions(
-            target, estimator.predict, d=d, samples=simulation.test_samples, **address
+        fresh = measure_many_predictions(
+            target,
+            [estimator.predict for estimator in fitted],
+            d=d,
+            samples=simulation.test_samples,
+            **address,
         )
+        measured = [one | more for one, more in zip(measured, fresh, strict=True)]
+    return [_outcome(estimator, one) for estimator, one in zip(fitted, measured, strict=True)]
+
+
+def _fitted(
+    simulation: Simulation, replicate: int, sample: Sample, ridges: Sequence[float] | None
+) -> list[Any]:
+    """Fitted learners, one for each value of the ridge."""
+    if ridges is None:
+        return [build_learner(simulation, replicate).fit(sample.X, sample.y)]
+    kind = LEARNERS[simulation.learner]
+    if hasattr(kind, "fit_path"):
+        path: list[Any] = build_learner(simulation, replicate).fit_path(sample.X, sample.y, ridges)
+        return path
+    learners = []
+    for ridge in ridges:
+        parameters = {**simulation.parameters, "ridge": ridge}
+        one = build_learner(replace(simulation, parameters=parameters), replicate)
+        learners.append(one.fit(sample.X, sample.y))
+    return learners
+
+
+def _of_training(target: Sampled, estimator: Any, W_star: Any) -> dict[str, Measured]:
+    """What a fitted learner shows without new samples: its directions, its training errors."""
+    found: dict[str, Measured] = {}
+    if hasattr(estimator, "directions_"):
+        found |= measure_directions(target, estimator.directions_, W_star)
+    for name in ("train_mse", "train_loss"):
+        if hasattr(estimator, f"{name}_"):
+            found[name] = Measured((), getattr(estimator, f"{name}_"), 0.0)
+    return found
+
+
+def _outcome(estimator: Any, measured: dict[str, Measured]) -> Outcome:
     converged = bool(getattr(estimator, "converged_", True))
     status = "" if converged else str(getattr(estimator, "status_", "not converged"))
     return Outcome(measured, converged, int(getattr(estimator, "n_iter_", -1)), status)

@@ -13,7 +13,7 @@ directions :math:`\hat W` (k, d) and predictions :math:`\hat f`,
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -199,24 +199,55 @@ def measure_predictions(
     >>> abs(found["excess_mse"].value - 1.0) < 5 * found["excess_mse"].error
     True
     """
+    address: dict[str, Any] = {"seed": seed, "replicate": replicate, "dtype": dtype}
+    return measure_many_predictions(target, [predict], d=d, samples=samples, **address)[0]
+
+
+def measure_many_predictions(
+    target: Sampled,
+    predictors: Sequence[Callable[[np.ndarray], Any]],
+    *,
+    d: int,
+    samples: int = 4096,
+    seed: int = 0,
+    replicate: int = 0,
+    dtype: Any = np.float64,
+) -> list[dict[str, Measured]]:
+    """The same for many predictors on the same fresh samples.
+
+    Parameters
+    ----------
+    target : Target or hierarchical target
+        What the predictions are about.
+    predictors : sequence of callables
+        Inputs (rows, d) to predictions (rows,).
+    d, samples, seed, replicate, dtype : optional
+        As of :func:`measure_predictions`.
+    """
     chunk = max(1, min(samples, _CHUNK_NUMBERS // d))
     clean_labels = target.realization(d, seed=seed, replicate=replicate)
-    sums: dict[str, np.ndarray] = {}
-    address = {"seed": seed, "replicate": replicate, "dtype": dtype}
+    sums: list[dict[str, np.ndarray]] = [{} for _ in predictors]
+    address: dict[str, Any] = {"seed": seed, "replicate": replicate, "dtype": dtype}
     for part in target.stream(samples, d, chunk=chunk, role="test", **address):
-        predicted = np.asarray(to_numpy(predict(part.X)), np.float64)
-        if predicted.shape != part.y.shape:
-            raise BadData(f"predictions have the shape {predicted.shape}, not {part.y.shape}")
-        if not np.isfinite(predicted).all():
-            raise BadData("some predictions on fresh samples are not finite")
         y = part.y.astype(np.float64)
         clean = clean_labels.label(part.X)[0] if target.noise else y
-        for name in OF_PREDICTIONS:
-            losses = OF_PREDICTIONS[name](target, y, clean, predicted)
-            if losses is not None:
-                sums.setdefault(name, np.zeros(2))
-                sums[name] += np.sum(losses), np.sum(np.square(losses))
-    return {name: _mean(total, samples) for name, total in sums.items()}
+        for predict, total in zip(predictors, sums, strict=True):
+            predicted = _checked_predictions(predict(part.X), part.y.shape)
+            for name in OF_PREDICTIONS:
+                losses = OF_PREDICTIONS[name](target, y, clean, predicted)
+                if losses is not None:
+                    total.setdefault(name, np.zeros(2))
+                    total[name] += np.sum(losses), np.sum(np.square(losses))
+    return [{name: _mean(one, samples) for name, one in total.items()} for total in sums]
+
+
+def _checked_predictions(predicted: Any, shape: tuple[int, ...]) -> np.ndarray:
+    predicted = np.asarray(to_numpy(predicted), np.float64)
+    if predicted.shape != shape:
+        raise BadData(f"predictions have the shape {predicted.shape}, not {shape}")
+    if not np.isfinite(predicted).all():
+        raise BadData("some predictions on fresh samples are not finite")
+    return predicted
 
 
 def _mean(total: np.ndarray, samples: int) -> Measured:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ..base.axes import axis_values
 from ..base.curves import curve
 from ..base.errors import BadData
 from ..base.memory import require_memory
@@ -17,6 +17,7 @@ from ..base.seeds import canonical
 from ..targets.sampled import Sampled, whole_number
 from ..targets.target import as_target
 from .cell import Outcome, Simulation, build_learner, run_cell
+from .grid import Grid, Point, read_grid
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -29,6 +30,8 @@ LABELS = {
     "cosine2": (r"\cos^2\theta", "squared cosines between the subspaces"),
     "test_mse": (r"\mathbb{E}(y-\hat f)^2", "mean squared test error"),
     "excess_mse": (r"\mathbb{E}(g-\hat f)^2", "mean squared error without label noise"),
+    "train_mse": (r"\frac1n\sum_i(y_i-\hat f_i)^2", "mean squared training error"),
+    "train_loss": (r"\frac1n\sum_i\ell_i", "mean training loss"),
     "zero_one_error": (r"\mathbb{P}(\hat y\neq y)", "share of wrong labels"),
 }
 
@@ -40,6 +43,7 @@ def simulate(
     d: int,
     alpha: float | Sequence[float] | None = None,
     n: int | Sequence[int] | None = None,
+    width_ratio: float | Sequence[float] | None = None,
     replicates: int = 8,
     seed: int = 0,
     test_samples: int = 4096,
@@ -61,6 +65,8 @@ def simulate(
     alpha, n : float or int, or sequences of them
         Either samples per dimension (n is :math:`\alpha d`, rounded) or numbers of samples; one
         of the two. It becomes the first dimension of the curve.
+    width_ratio : float or sequence of float, optional
+        Neurons per dimension, for learners with a ``width``; the next dimension of the curve.
     replicates : int
         Number of independent repetitions.
     seed : int
@@ -77,15 +83,19 @@ def simulate(
         ``step(i, total, **scalars)`` and stops the run by returning True.
     **parameters
         Parameters of the learner. One that cannot do without the link gets ``channel=target``.
+        ``ridge``, and ``width`` if it has several values, become dimensions of the curve; a learner
+        with ``fit_path`` makes all values of the ridge from one decomposition.
 
     Returns
     -------
     xarray.Dataset
-        Over (alpha or n, replicate): ``overlap`` and ``overlap_aligned`` (direction, direction2)
+        Over (alpha or n, replicate), with the width and the ridge between them where they vary:
+        ``overlap`` and ``overlap_aligned`` (direction, direction2)
         and ``cosine2`` where the learner has ``directions_``; ``test_mse``, ``excess_mse`` and, for
-        discrete outputs, ``zero_one_error`` where it predicts; ``converged``, ``n_iter``,
-        ``status``. ``q_err`` is the standard error of the measurement of one fit on fresh samples;
-        the spread between fits is that over ``replicate``.
+        discrete outputs, ``zero_one_error`` where it predicts; ``train_mse`` and ``train_loss``
+        where the learner tells them; ``converged``, ``n_iter``, ``status``. ``q_err`` is the
+        standard error of the measurement of one fit on fresh samples; the spread between fits is
+        that over ``replicate``.
 
     Notes
     -----
@@ -105,30 +115,33 @@ def simulate(
     if on_failure not in ("raise", "mark"):
         raise BadData(f"on_failure must be 'raise' or 'mark', got {on_failure!r}")
     d, replicates = whole_number("d", d), whole_number("replicates", replicates)
-    axis, values, sizes = _grid(d, alpha, n)
+    grid, same = read_grid(d, alpha=alpha, n=n, width_ratio=width_ratio, parameters=parameters)
     simulation = Simulation(
         as_target(target),
         name,
         d,
         whole_number("seed", seed, least=0),
-        parameters,
+        same,
         whole_number("test_samples", test_samples),
         _checked_dtype(dtype),
     )
-    build_learner(simulation, 0)  # a mistyped parameter must not wait for the first sample
-    largest = max(sizes)
+    # A mistyped parameter must not wait for the first sample.
+    build_learner(_at(simulation, grid, grid.points[0]), 0)
+    largest = max(point.n for point in grid.points)
     require_memory(
         2 * largest * d * np.dtype(simulation.dtype).itemsize,
         f"a fit on {largest} x {d} numbers (the samples and one copy)",
         "Use fewer samples, a smaller d, or dtype='float32'.",
     )
-    outcomes = _run(simulation, sizes, replicates, on_failure, watcher(progress, name))
-    quantities = _gathered(outcomes, (len(values), replicates), axis)
-    coords: dict[str, Any] = {axis: values, "replicate": np.arange(replicates)}
+    outcomes = _run(simulation, grid, replicates, on_failure, watcher(progress, name))
+    outer = (*grid.axes, "replicate")
+    quantities = _gathered(outcomes, (*grid.shape, replicates), outer)
+    coords: dict[str, Any] = {**grid.axes, "replicate": np.arange(replicates)}
     for dims, array in quantities.values():
-        sizes_of = dict(zip(dims[2:], array.shape[2:], strict=True))
+        inner = slice(len(outer), None)
+        sizes_of = dict(zip(dims[inner], array.shape[inner], strict=True))
         coords |= {dim: np.arange(1, size + 1) for dim, size in sizes_of.items()}
-    settings = _plain(parameters) | {
+    settings = _plain(same) | {
         "d": d,
         "test_samples": simulation.test_samples,
         "dtype": simulation.dtype,
@@ -144,76 +157,73 @@ def simulate(
     )
 
 
-def _grid(d: int, alpha: Any, n: Any) -> tuple[Literal["alpha", "n"], np.ndarray, list[int]]:
-    """Name and values of the first dimension, and the number of samples of each value."""
-    if (alpha is None) == (n is None):
-        raise BadData("give alpha or n, one of the two")
-    if n is not None:
-        values = axis_values("n", n)
-        return "n", values.astype(int), [_whole(value) for value in values.tolist()]
-    values = axis_values("alpha", alpha)
-    sizes = [round(value * d) for value in values.tolist()]
-    if 0 in sizes:
-        raise BadData(
-            f"alpha = {values[sizes.index(0)]:g} in d = {d} gives no sample; use alpha >= {1 / d:g}"
-        )
-    return "alpha", values, sizes
-
-
-def _whole(n: float) -> int:
-    if not n.is_integer():
-        raise BadData(f"n must be an integer >= 1, got {n!r}")
-    return int(n)
-
-
 def _checked_dtype(dtype: Any) -> str:
     if dtype not in ("float64", "float32"):
         raise BadData(f"dtype must be 'float64' or 'float32', got {dtype!r}")
     return str(dtype)
 
 
+def _at(simulation: Simulation, grid: Grid, point: Point) -> Simulation:
+    """The simulation at one point of the grid."""
+    given = {**simulation.parameters, **point.given}
+    if grid.ridges is not None:
+        given["ridge"] = grid.ridges[0]
+    return replace(simulation, parameters=given)
+
+
+Place = tuple[int, ...]
+
+
 def _run(
-    simulation: Simulation,
-    sizes: list[int],
-    replicates: int,
-    on_failure: str,
-    progress: Progress,
-) -> dict[tuple[int, int], Outcome | str]:
+    simulation: Simulation, grid: Grid, replicates: int, on_failure: str, progress: Progress
+) -> dict[Place, Outcome | str]:
     """Outcome of every cell, or why there is none."""
-    cells = [(i, replicate) for replicate in range(replicates) for i in range(len(sizes))]
-    outcomes: dict[tuple[int, int], Outcome | str] = dict.fromkeys(cells, "interrupted")
+    fits = [(point, replicate) for replicate in range(replicates) for point in grid.points]
+    outcomes: dict[Place, Outcome | str] = {
+        place: "interrupted" for point, r in fits for place in _places(grid, point, r)
+    }
     try:
-        for done, (i, replicate) in enumerate(cells, start=1):
+        for done, (point, replicate) in enumerate(fits, start=1):
+            places = _places(grid, point, replicate)
+            address = {"n": point.n, "replicate": replicate}
             try:
-                outcome = run_cell(simulation, n=sizes[i], replicate=replicate)
+                found = run_cell(_at(simulation, grid, point), ridges=grid.ridges, **address)
             except Exception as error:
-                place = f"n = {sizes[i]}, d = {simulation.d}, replicate {replicate}"
+                sizes = {"n": point.n, **point.given, "d": simulation.d}
+                words = ", ".join(f"{key} = {value}" for key, value in sizes.items())
+                words += f", replicate {replicate}"
                 if on_failure == "raise":
-                    error.add_note(f"in the cell {place} of '{simulation.learner}'")
+                    error.add_note(f"in the cell {words} of '{simulation.learner}'")
                     raise
-                _LOG.warning("%s at %s failed: %s", simulation.learner, place, error)
-                outcomes[i, replicate] = f"{type(error).__name__}: {error}"
+                _LOG.warning("%s at %s failed: %s", simulation.learner, words, error)
+                outcomes |= dict.fromkeys(places, f"{type(error).__name__}: {error}")
             else:
-                outcomes[i, replicate] = outcome
-            if progress.step(done, len(cells), n=sizes[i], replicate=replicate):
+                outcomes |= dict(zip(places, found, strict=True))
+            if progress.step(done, len(fits), **address, **point.given):
                 break
     except KeyboardInterrupt:
         _LOG.warning(
-            "%s was interrupted after %d of %d cells", simulation.learner, done - 1, len(cells)
+            "%s was interrupted after %d of %d fits", simulation.learner, done - 1, len(fits)
         )
     finally:
         progress.close()
     return outcomes
 
 
+def _places(grid: Grid, point: Point, replicate: int) -> list[Place]:
+    """Positions that one fit, or one path of fits, fills."""
+    if grid.ridges is None:
+        return [(*point.place, replicate)]
+    return [(*point.place, i, replicate) for i in range(len(grid.ridges))]
+
+
 def _gathered(
-    outcomes: Mapping[tuple[int, int], Outcome | str], shape: tuple[int, int], axis: str
+    outcomes: Mapping[Place, Outcome | str], shape: tuple[int, ...], outer: tuple[str, ...]
 ) -> dict[str, tuple[tuple[str, ...], np.ndarray]]:
-    """Arrays over (axis, replicate, ...) of everything that some cell measured."""
-    outer = (axis, "replicate")
+    """Arrays over the outer dimensions and their own of everything that some cell measured."""
     converged, n_iter = np.zeros(shape, dtype=bool), np.full(shape, -1)
     status = np.full(shape, "", dtype=object)
-    finished: dict[tuple[int, int], Outcome] = {}
+    finished: dict[Place, Outcome] = {}
     for place, outcome in outcomes.items():
         if isinstance(outcome, str):
             status[place] = outcome

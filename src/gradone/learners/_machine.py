@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from ..targets.language.compiled import load_module, module_source
+from ..targets.language.compiled import load_module, module_source, pattern
 from ..targets.language.expression import Expression
 from ..targets.student import GEOMETRIES, Rule, Student
 
-_LINE = "# " + "-" * 98 + "\n"
+_PATTERN = Path(__file__).with_name("_descent.py")
 _KINDS: dict[Rule, int] = {
     "plain": 0, "extragradient": 1, "sam": 1, "sam_normalized": 2, "k_steps": 3, "look_ahead": 3,
 }  # fmt: skip
@@ -105,7 +105,6 @@ class Network:
 @lru_cache(maxsize=64)
 def _compiled(activation: Expression) -> Callable[..., int]:
     functions = {"sigma": (activation.tree, 1), "slope": (activation.derivative().tree, 1)}
-    text = Path(__file__).with_name("_descent.py").read_text(encoding="utf-8")
-    source = module_source(functions) + "\nimport numpy as np\n\n" + text.split(_LINE, 1)[1]
+    source = module_source(functions) + "\nimport numpy as np\n\n" + pattern(_PATTERN)
     descend: Any = load_module(source).descend
     return descend

@@ -85,6 +85,12 @@ def standardization(X: Any, *, owner: str, rows: int | None = None) -> Standardi
     scale = np.sqrt(sum(_sums((X[part, :] - center) ** 2) for part in blocks) / n)
     unit = float(array_namespace(X).finfo(X.dtype).eps)
     scale[scale <= _ROUNDING * unit * np.abs(mean)] = 0.0
+    warn_of_constant_columns(scale, owner)
+    return Standardization(mean, scale)
+
+
+def warn_of_constant_columns(scale: np.ndarray, owner: str) -> None:
+    """One warning that names the columns whose scale is 0."""
     constant = np.flatnonzero(scale == 0)
     if len(constant):
         shown = ", ".join(map(str, constant[:5])) + (", ..." if len(constant) > 5 else "")
@@ -92,9 +98,8 @@ def standardization(X: Any, *, owner: str, rows: int | None = None) -> Standardi
             f"{owner} leaves out {len(constant)} constant column(s) of X ({shown}): they carry no "
             "information about y",
             UserWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
-    return Standardization(mean, scale)
 
 
 def _sums(block: Any) -> np.ndarray:

@@ -109,9 +109,8 @@ class Student:
     @property
     def inner_eta(self) -> float:
         """Signed size of the inner moves: negative for SAM, the step size where none is given."""
-        if self.rule == "sam" and self.inner_step_size is not None:
-            return -abs(self.inner_step_size)
-        return self.eta if self.inner_step_size is None else self.inner_step_size
+        size = self.eta if self.inner_step_size is None else self.inner_step_size
+        return -abs(size) if self.rule == "sam" else size
 
     @property
     def params(self) -> dict[str, Any]:

@@ -13,11 +13,29 @@ from typing import TYPE_CHECKING, Any
 from ._registry import THEORIES as THEORIES
 
 if TYPE_CHECKING:
+    from .covariates import gaussian_covariates as gaussian_covariates
+    from .feature_ridge import random_feature_ridge as random_feature_ridge
     from .hitting import hitting_time as hitting_time
+    from .penalties import ridge_from as ridge_from
+    from .power_laws import power_law as power_law
+    from .scaling import phase_diagram as phase_diagram
+    from .scaling import scaling_law as scaling_law
+    from .tables import learning_curve as learning_curve
     from .thresholds import amp_thresholds as amp_thresholds
 
-# Public name -> module of this room that defines it, loaded on first use.
-_PUBLIC = {"amp_thresholds": "thresholds", "hitting_time": "hitting"}
+# Public name -> module of this room that defines it, loaded on first use. No module has the name
+# of a function: importing it would put the module in the place of the function.
+_PUBLIC = {
+    "amp_thresholds": "thresholds",
+    "gaussian_covariates": "covariates",
+    "hitting_time": "hitting",
+    "learning_curve": "tables",
+    "phase_diagram": "scaling",
+    "power_law": "power_laws",
+    "random_feature_ridge": "feature_ridge",
+    "ridge_from": "penalties",
+    "scaling_law": "scaling",
+}
 
 
 def __getattr__(name: str) -> Any:

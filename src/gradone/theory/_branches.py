@@ -11,7 +11,8 @@ import numpy as np
 
 from ..base.estimate import Estimate
 from ..base.seeds import stream
-from ._fixed_points import PERFECT, UNLEARNED, FixedPoint, StateEvolution
+from ._finish import PERFECT, UNLEARNED, FixedPoint
+from ._fixed_points import StateEvolution
 from ._free_entropy import entropy_of, free_entropy, sharpening
 
 _SAME = 2e-3  # distance of overlap matrices that counts as none

@@ -27,6 +27,9 @@ class Climb(NamedTuple):
     residual: float
     n_iter: int
     converged: bool
+    narrow: float
+    """Smallest residual that grew again on the way: what closes such a bottleneck is an error of
+    this size. Infinite if there was none."""
 
 
 def climb(
@@ -60,6 +63,7 @@ def climb(
     R = step(M) - M
     count, leap = 1, 1.0
     past: list[tuple[np.ndarray, np.ndarray]] = []
+    sizes = [_size(R)]
     while _size(R) > tolerance * _room(M) and count < max_iter:
         past = [*past[-_MEMORY:], (M, R)]
         guess = _mixed(past)
@@ -68,6 +72,7 @@ def climb(
             count += used
             if at_guess is not None:
                 M, R, leap = guess, at_guess, 1.0
+                sizes.append(_size(R))
                 continue
         long = _within(M + leap * R)
         while leap > 1 and not _is_short(M, long):
@@ -77,9 +82,23 @@ def climb(
         count += 1
         if leap == 1 or _points_along(R, at_long):
             M, R, leap = long, at_long, 2 * leap
+            sizes.append(_size(R))
         else:
             leap = max(leap / 4, 1.0)
-    return Climb(M, _size(R), count, _size(R) <= tolerance * _room(M))
+    return Climb(M, _size(R), count, _size(R) <= tolerance * _room(M), _narrow(np.array(sizes)))
+
+
+def _narrow(sizes: np.ndarray) -> float:
+    """Smallest of the numbers that has numbers at least twice as large before and after it.
+
+    Examples
+    --------
+    >>> _narrow(np.array([0.3, 0.01, 0.1, 0.001])), _narrow(np.array([0.1, 0.2, 0.1]))
+    (0.01, inf)
+    """
+    before = np.maximum.accumulate(sizes)
+    after = np.maximum.accumulate(sizes[::-1])[::-1]
+    return float(sizes[2 * sizes < np.minimum(before, after)].min(initial=np.inf))
 
 
 def _try(

@@ -4,61 +4,124 @@ from __future__ import annotations
 
 import itertools
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
 from ..targets.language.expression import Expression
+from ..targets.language.functions import substitute
 from ..targets.language.structure import parity
+from ..targets.language.tree import Variable
+
+_SAME = 1e-10  # coordinates and overlaps closer than this differ by rounding
+
+
+class Symmetries(NamedTuple):
+    """Group of maps that permute the variables and change their signs, the identity first."""
+
+    maps: np.ndarray
+    """(k, r, r) signed permutation matrices."""
+    keeps: np.ndarray
+    """(k,) whether the output stays as it is; if not, it changes its sign."""
 
 
 @lru_cache(maxsize=64)
-def sign_symmetries(expression: Expression) -> tuple[tuple[int, ...], ...]:
-    """Changes of sign of the variables that change at most the sign of the output.
+def symmetries(expression: Expression) -> Symmetries:
+    """Signed permutations of the variables that change at most the sign of the output.
 
-    They form a group; each is a tuple of 1 and -1, the identity comes first.
+    Those that follow from the form of the expression: its changes of sign times its permutations.
 
     Examples
     --------
-    >>> sign_symmetries(Expression("z1*z2"))
-    ((1, 1), (1, -1), (-1, 1), (-1, -1))
-    >>> sign_symmetries(Expression("sign(z1*z2 + 1)"))
-    ((1, 1), (-1, -1))
+    >>> found = symmetries(Expression("z1*z2"))
+    >>> len(found.maps), int(found.keeps.sum())
+    (8, 4)
+    >>> symmetries(Expression("sign(z1*z2 + z1 + 1)")).maps.tolist()
+    [[[1.0, 0.0], [0.0, 1.0]]]
     """
-    patterns = itertools.product((1, -1), repeat=expression.r)
-    return tuple(
-        s for s in patterns if parity(expression.tree, [i for i, e in enumerate(s, 1) if e < 0])
+    r, tree = expression.r, expression.tree
+    z = [Variable("z", i + 1) for i in range(r)]
+    turns = [
+        order
+        for order in itertools.permutations(range(r))
+        if substitute(tree, {z[i]: z[j] for i, j in enumerate(order) if i != j}) == tree
+    ]
+    flips = [
+        (signs, behavior)
+        for signs in itertools.product((1.0, -1.0), repeat=r)
+        if (behavior := parity(tree, [i for i, s in enumerate(signs, 1) if s < 0]))
+    ]
+    pairs = list(itertools.product(turns, flips))
+    return Symmetries(
+        np.array([np.diag(signs)[list(order)] for order, (signs, _) in pairs]),
+        np.array([behavior == "even" for _, (_, behavior) in pairs]),
     )
 
 
-def invariances(expression: Expression, M: np.ndarray) -> np.ndarray:
-    """Sign symmetries of the target that leave M as it is, (k, r)."""
-    signs = np.array(sign_symmetries(expression))
-    changed = np.abs(signs[:, :, None] * M * signs[:, None, :] - M).max(axis=(1, 2))
-    return signs[changed == 0]
+def invariances(expression: Expression, M: np.ndarray) -> Symmetries:
+    """Symmetries of the target that leave M, and a product rule along its eigenvectors, as is."""
+    group = symmetries(expression)
+    if len(group.maps) == 1:
+        return group
+    overlaps, Q = np.linalg.eigh(M)
+    # Each eigenvector goes to one of the same overlap, or to its negative.
+    share = np.abs(Q.T @ group.maps @ Q)
+    apart = np.abs(overlaps[:, None] - overlaps) > _SAME
+    whole = np.minimum(share, np.abs(1 - share)) < _SAME
+    kept = (whole & ~(apart & (share > 0.5))).all(axis=(1, 2))
+    return Symmetries(group.maps[kept], group.keeps[kept])
 
 
-def fold(
-    signs: np.ndarray, omega: np.ndarray, weights: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """One node of each orbit of a rule that is symmetric under a group of signs.
+def fold(maps: np.ndarray, omega: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """One node of each orbit of a rule that is symmetric under a group of maps.
 
     Its weight is that of the orbit, so averages of what is invariant are unchanged.
 
     Examples
     --------
-    >>> pair = np.array([[1], [-1]])
+    >>> pair = np.array([[[1.0]], [[-1.0]]])
     >>> fold(pair, np.array([[-1.0], [0.0], [1.0]]), np.array([0.25, 0.5, 0.25]))[1].tolist()
     [0.5, 0.5]
     """
-    kept, fixed = np.ones(len(omega), dtype=bool), np.zeros(len(omega))
-    for s in signs:
-        difference = omega - s * omega
-        first = np.take_along_axis(difference, (difference != 0).argmax(axis=1)[:, None], axis=1)
-        kept &= first[:, 0] >= 0  # the largest of its orbit, in the order of the coordinates
-        fixed += first[:, 0] == 0
-    return omega[kept], (weights * len(signs) / fixed)[kept]
+    if len(maps) == 1:
+        return omega, weights
+    difference = omega - omega @ maps.swapaxes(1, 2)  # (k, m, r)
+    first = difference[..., 0]
+    for column in np.moveaxis(difference[..., 1:], -1, 0):
+        first = np.where(np.abs(first) > _SAME, first, column)
+    # The largest of its orbit, in the order of the coordinates.
+    kept = (first > -_SAME).all(axis=0)
+    fixed = (np.abs(first[:, kept]) <= _SAME).sum(axis=0)
+    return omega[kept], weights[kept] * len(maps) / fixed
 
 
-def symmetrized(signs: np.ndarray, J: np.ndarray) -> np.ndarray:
-    """Mean of a matrix over a group of signs: entries that a sign reverses vanish."""
-    return (J + J.T) / 2 * (signs[:, :, None] * signs[:, None, :]).mean(axis=0)
+def symmetrized(maps: np.ndarray, J: np.ndarray) -> np.ndarray:
+    """Mean of a symmetric matrix over a group of maps: entries that a sign reverses vanish."""
+    J = (J + J.T) / 2
+    return J if len(maps) == 1 else (maps.swapaxes(1, 2) @ J @ maps).mean(axis=0)
+
+
+def equivariant(group: Symmetries, omega: np.ndarray, g: np.ndarray) -> np.ndarray:
+    """Output functions (m, k, r) at prior means (m, r), each as symmetric as its prior mean.
+
+    A map that keeps a prior mean and the label keeps g; rules inside the channel keep it up to
+    their error only, which would be taken for overlap in directions that are not learned.
+
+    Examples
+    --------
+    >>> swap = Symmetries(np.array([np.eye(2), np.eye(2)[::-1]]), np.array([True, True]))
+    >>> equivariant(swap, np.array([[0.3, 0.3]]), np.array([[[1.0, 1.5]]])).tolist()
+    [[[1.25, 1.25]]]
+    """
+    maps = group.maps[group.keeps]
+    if len(maps) == 1:
+        return g
+    stays = np.abs(omega - omega @ maps.swapaxes(1, 2)).max(axis=2) <= _SAME  # (k, m)
+    some = stays[1:].any(axis=0)
+    if some.any():
+        projectors = (
+            np.einsum("km,kij->mij", stays[:, some], maps)
+            / stays[:, some].sum(axis=0)[:, None, None]
+        )
+        g[some] = g[some] @ projectors.swapaxes(1, 2)
+    return g

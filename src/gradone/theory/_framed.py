@@ -9,7 +9,8 @@ import numpy as np
 from ..analysis.frame import natural_frame
 from ..base.estimate import Estimate
 from ..targets.target import Target
-from ._fixed_points import FixedPoint, StateEvolution
+from ._finish import FixedPoint
+from ._fixed_points import StateEvolution
 from ._state_evolution import zero_one_error
 
 

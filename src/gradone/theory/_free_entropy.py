@@ -19,7 +19,8 @@ import math
 import numpy as np
 
 from ..base.estimate import Estimate
-from ._fixed_points import PERFECT, FixedPoint, StateEvolution
+from ._finish import PERFECT, FixedPoint
+from ._fixed_points import StateEvolution
 from ._state_evolution import Averages
 
 

@@ -12,10 +12,13 @@ _STEP = {1: 0.3, 2: 0.7, 3: 0.85, 4: 1.0}
 _CUT = 6.0  # standard deviations kept
 _PERFECT = 1 - 1e-5  # overlaps above it: the posterior is a point
 _SMOOTH = 0.02  # overlaps below it: the integrand is almost a polynomial on the scale of omega
+_SAME = 1e-10
 _MAX_PER_AXIS = {1: 1025, 2: 257, 3: 65, 4: 25}  # nodes along an axis, by the number of axes
 
 
-def prior_means(M: np.ndarray, resolution: int = 0) -> tuple[np.ndarray, np.ndarray]:
+def prior_means(
+    M: np.ndarray, resolution: int = 0, *, around: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     r"""Nodes (m, r) and weights (m,) of a rule for omega ~ N(0, M).
 
     A product of one-dimensional rules along the eigenvectors of M, cut at six standard
@@ -29,6 +32,8 @@ def prior_means(M: np.ndarray, resolution: int = 0) -> tuple[np.ndarray, np.ndar
         Overlap matrix, :math:`0 \preceq M \preceq I`.
     resolution : int
         Number of times that the step is divided by the square root of two.
+    around : array (r, r), optional
+        Overlap matrix close to M that decides on the number of nodes.
 
     Examples
     --------
@@ -37,9 +42,10 @@ def prior_means(M: np.ndarray, resolution: int = 0) -> tuple[np.ndarray, np.ndar
     (2, 0.75, 0.0)
     """
     overlaps, Q = np.linalg.eigh(M)
-    overlaps = np.clip(overlaps, 0.0, 1.0)
-    axes = max(1, int(((overlaps > _SMOOTH) & (overlaps < _PERFECT)).sum()))
-    rules = [_axis_rule(float(m), resolution, axes) for m in overlaps]
+    overlaps = _merged(overlaps)
+    deciding = overlaps if around is None else _merged(np.linalg.eigvalsh(around))
+    axes = max(1, int(((deciding > _SMOOTH) & (deciding < _PERFECT)).sum()))
+    rules = [_axis_rule(float(m), resolution, axes) for m in deciding]
     size = math.prod(len(v) for v, _ in rules)
     grid = np.stack(np.meshgrid(*(v for v, _ in rules), indexing="ij"), axis=-1)
     product = np.ones(())
@@ -51,12 +57,21 @@ def prior_means(M: np.ndarray, resolution: int = 0) -> tuple[np.ndarray, np.ndar
     return (v * np.sqrt(overlaps)) @ Q.T, weights / weights.sum()
 
 
+def _merged(overlaps: np.ndarray) -> np.ndarray:
+    """Ascending overlaps within [0, 1]; those that differ by rounding get the same rule."""
+    overlaps = np.clip(overlaps, 0.0, 1.0)
+    for i in range(1, len(overlaps)):
+        if overlaps[i] - overlaps[i - 1] < _SAME:
+            overlaps[i] = overlaps[i - 1]
+    return overlaps
+
+
 def _axis_rule(overlap: float, resolution: int, axes: int) -> tuple[np.ndarray, np.ndarray]:
     """Rule for a standard normal variable along an eigenvector of M."""
     if overlap < 1e-15:
         return np.zeros(1), np.ones(1)
     if overlap < _SMOOTH:
-        v, w = _gauss_hermite(9 + 4 * resolution)
+        v, w = _gauss_hermite(9 + (4 if resolution > 0 else 2) * resolution)
     elif overlap > _PERFECT:
         # No node at 0, where a typical jump is.
         v, w = _gauss_hermite(4 + 4 * max(resolution, 0))

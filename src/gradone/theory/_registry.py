@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from ..base.errors import OutOfRegime
 from ..base.registry import Registry
 from ..targets.sampled import Sampled
 from ..targets.target import Target
@@ -34,6 +35,10 @@ class Theory(ABC):
     """Variables of the curve, without their errors."""
     axes: ClassVar[tuple[str, ...]]
     """Arguments that become dimensions of the curve: positive numbers, one or many."""
+    may_be_zero: ClassVar[tuple[str, ...]] = ()
+    """Axes that may be 0: the theory has that limit."""
+    may_be_infinite: ClassVar[tuple[str, ...]] = ()
+    """Axes that may be infinite."""
     regime: ClassVar[str]
     """Limit in which the prediction is exact, and what it assumes, in one line."""
     cites: ClassVar[tuple[str, ...]]
@@ -69,3 +74,14 @@ def obstacle(theory: Theory, target: Sampled) -> str | None:
         known = " or ".join(kind.__name__ for kind in theory.kinds)
         return f"it is about targets of the class {known}, this one is a {type(target).__name__}"
     return theory.obstacle(target)
+
+
+def refusal(theory: Theory, target: Sampled, reason: str) -> OutOfRegime:
+    """Error of a theory that does not cover a target; it names the theories that do."""
+    others = [
+        f"'{name}'"
+        for name in THEORIES
+        if name != theory.name and not obstacle(THEORIES[name](), target)
+    ]
+    do = f"Theories that do: {', '.join(others)}." if others else "No other theory does."
+    return OutOfRegime(f"'{theory.name}' does not cover this target: {reason}. {do}")

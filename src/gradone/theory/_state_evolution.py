@@ -19,7 +19,7 @@ import numpy as np
 
 from ..base.estimate import Estimate
 from ..targets.posterior import PosteriorChannel
-from ._folding import fold, invariances, symmetrized
+from ._folding import Symmetries, equivariant, fold, invariances, symmetrized
 from ._prior_means import prior_means
 
 # Overlaps stay below 1 - _GAP: beyond, the posterior is a point in double precision.
@@ -39,39 +39,57 @@ class Averages(NamedTuple):
     """Mean squared error of the posterior mean of a new label, its noise included."""
 
 
-def averages(channel: PosteriorChannel, M: np.ndarray, resolution: int = 0) -> Averages:
-    """Averages over the prior mean and the label at the overlap matrix `M`."""
-    omega, weights, signs = _rule(channel, M, resolution)
+def averages(
+    channel: PosteriorChannel,
+    M: np.ndarray,
+    resolution: int = 0,
+    *,
+    around: np.ndarray | None = None,
+) -> Averages:
+    """Averages over the prior mean and the label at the overlap matrix `M`.
+
+    With as many prior means as at the overlap matrix `around`, if it is given: differences of
+    neighbors are then smooth.
+    """
+    omega, weights, group = _rule(channel, M, resolution, around=around)
     V = np.eye(len(M)) - M
     J, log_evidence, mse = np.zeros_like(M), 0.0, 0.0
     for start in range(0, len(omega), _BLOCK):
-        out = channel.outcomes(omega[start : start + _BLOCK], V)
-        w = weights[start : start + _BLOCK]
+        block, w = omega[start : start + _BLOCK], weights[start : start + _BLOCK]
+        out = channel.outcomes(block, V)
         mass = out.weight * np.exp(out.log_z)
         total = mass.sum(axis=1)
         mean = np.einsum("mk,mk->m", mass, out.y) / total
         p = (w / total)[:, None] * mass
-        flat, chance = out.g.reshape(-1, len(M)), p.ravel()
-        J += (flat * chance[:, None]).T @ flat
+        chance = p.ravel()
+        columns = np.ascontiguousarray(equivariant(group, block, out.g).reshape(-1, len(M)).T)
+        # Not a product of matrices: so thin ones keep several threads busy for nothing.
+        J += np.einsum("in,jn->ij", columns * chance, columns)
         # A label without mass has an infinite logarithm, and no weight.
         log_evidence += float(chance @ np.where(chance > 0, out.log_z.ravel(), 0.0))
         mse += float(chance @ ((out.y - mean[:, None]) ** 2).ravel())
-    return Averages(symmetrized(signs, J), log_evidence, mse)
+    return Averages(symmetrized(group.maps, J), log_evidence, mse)
 
 
 def _rule(
-    channel: PosteriorChannel, M: np.ndarray, resolution: int, kept: np.ndarray | None = None
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Prior means and weights, folded by the sign symmetries of the target, and those.
+    channel: PosteriorChannel,
+    M: np.ndarray,
+    resolution: int,
+    *,
+    kept: np.ndarray | None = None,
+    around: np.ndarray | None = None,
+) -> tuple[np.ndarray, np.ndarray, Symmetries]:
+    """Prior means and weights, folded by the symmetries of the target, and those.
 
     If a matrix `kept` is given, by those which leave it as it is.
     """
     M = np.where(np.abs(M) < 1e-13, 0.0, M)  # what is zero up to rounding is zero
-    signs = invariances(channel.target.expression, M)
+    group = invariances(channel.target.expression, M)
     if kept is not None:
-        changed = np.abs(signs[:, :, None] * kept * signs[:, None, :] - kept).max(axis=(1, 2))
-        signs = signs[changed < 1e-12]
-    return *fold(signs, *prior_means(M, resolution)), signs
+        moved = group.maps @ kept @ group.maps.swapaxes(1, 2)
+        stays = np.abs(moved - kept).max(axis=(1, 2)) < 1e-12
+        group = Symmetries(group.maps[stays], group.keeps[stays])
+    return *fold(group.maps, *prior_means(M, resolution, around=around)), group
 
 
 def zero_one_error(channel: PosteriorChannel, M: np.ndarray) -> Estimate:
@@ -112,7 +130,7 @@ def growth_operator(
     In the orthonormal basis of :func:`symmetric_basis`, so that eigenvalues are growth rates per
     unit of alpha.
     """
-    omega, weights, signs = _rule(channel, M, resolution, rows.T @ rows)
+    omega, weights, group = _rule(channel, M, resolution, kept=rows.T @ rows)
     V = np.eye(len(M)) - M
     q = len(rows)
     pairs = np.zeros((q * q, q * q))
@@ -127,7 +145,7 @@ def growth_operator(
         flat = G.reshape(len(G), q * q)
         pairs += (flat * p[kept][:, None]).T @ flat
     # At a prior mean that was folded away, G is mirrored.
-    mirrors = [np.kron(mirror, mirror) for mirror in (rows * s @ rows.T for s in signs)]
+    mirrors = [np.kron(mirror, mirror) for mirror in rows @ group.maps @ rows.T]
     pairs = np.mean([mirror @ pairs @ mirror.T for mirror in mirrors], axis=0)
     # (G K G)_il = sum_jk G_ij K_jk G_kl
     operator = pairs.reshape(q, q, q, q).transpose(0, 3, 1, 2).reshape(q * q, q * q)

@@ -10,7 +10,7 @@ from ..base.curves import curve
 from ..base.errors import BadData
 from ..targets.posterior import MAX_DIRECTIONS
 from ..targets.target import Target
-from ._fixed_points import FixedPoint
+from ._finish import FixedPoint
 from ._framed import FramedEvolution
 from ._registry import THEORIES, Theory
 

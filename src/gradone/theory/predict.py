@@ -11,10 +11,10 @@ import numpy as np
 
 from ..base.axes import axis_values
 from ..base.curves import STATUS, check_curve, curve
-from ..base.errors import BadData, NotConverged, OutOfRegime, did_you_mean
+from ..base.errors import BadData, NotConverged, did_you_mean
 from ..targets.sampled import Sampled
 from ..targets.target import as_target
-from ._registry import THEORIES, Theory, obstacle
+from ._registry import THEORIES, Theory, obstacle, refusal
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -67,9 +67,7 @@ def predict(
     target = as_target(target)
     arguments = checked_axes(theory, axes)
     if reason := obstacle(theory, target):
-        raise OutOfRegime(
-            f"'{name}' does not cover this target: {reason}. {_alternatives(target, name)}"
-        )
+        raise refusal(theory, target, reason)
     try:
         found = theory.predict(target, **arguments)
     except NotConverged:
@@ -77,7 +75,7 @@ def predict(
             raise
         found = _point_by_point(theory, target, arguments)
     check_curve(found)
-    return _settled(found, name, on_failure)
+    return settled(found, name, on_failure)
 
 
 def checked_axes(theory: Theory, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -97,15 +95,13 @@ def checked_axes(theory: Theory, given: Mapping[str, Any]) -> dict[str, Any]:
             f'write gd.predict(target, "{theory.name}", {missing[0]}=...)'
         )
     return {
-        key: axis_values(key, value) if key in theory.axes else value
+        key: axis_values(
+            key, value, zero=key in theory.may_be_zero, infinite=key in theory.may_be_infinite
+        )
+        if key in theory.axes
+        else value
         for key, value in given.items()
     }
-
-
-def _alternatives(target: Sampled, name: str) -> str:
-    """Sentence on the theories that cover a target."""
-    others = [f"'{o}'" for o in THEORIES if o != name and not obstacle(THEORIES[o](), target)]
-    return f"Theories that do: {', '.join(others)}." if others else "No other theory does."
 
 
 def _point_by_point(theory: Theory, target: Sampled, arguments: dict[str, Any]) -> xr.Dataset:
@@ -154,9 +150,9 @@ def _given_up(like: xr.Dataset, point: dict[str, np.ndarray], reason: str) -> xr
     return like.assign(numbers | marks).assign_coords(point)
 
 
-def _settled(found: xr.Dataset, name: str, on_failure: str) -> xr.Dataset:
+def settled(found: xr.Dataset, name: str, on_failure: str) -> xr.Dataset:
     """Curve without unconverged numbers: they are an error, or NaN."""
-    if "converged" not in found or bool(found["converged"].all()):
+    if "converged" not in found or bool(found["converged"].values.all()):
         return found
     failed = ~found["converged"]
     if on_failure == "mark":

@@ -12,9 +12,11 @@ import numpy as np
 from ...calculus.output_gram import OutputGram, average, jackknife_error
 from ...calculus.sobol import SobolSequence, gaussian_points
 from .embedding import order_indices
+from .operators import SMALL
 
 _REACH = 5.5
 _DOUBLINGS = 3
+_SURELY = 100.0  # a value this many times its error
 # Gauss-Kronrod pair of 7 and 15 nodes on [-1, 1], right half: two rules for the price of one.
 _HALF = np.array(
     [  # node, Kronrod weight, Gauss weight
@@ -30,7 +32,8 @@ _HALF = np.array(
 )
 _KRONROD = np.concatenate([_HALF[:0:-1] * [-1.0, 1.0, 1.0], _HALF])
 Grams = dict[int, OutputGram]
-Method = Callable[[np.ndarray, int], list[Grams]]  # values of the known, share of the points
+# Values of the known, share of the points, and how much each value counts (at most 1).
+Method = Callable[[np.ndarray, int, np.ndarray], list[Grams]]
 
 
 def over_points(at: Method, orders: Sequence[int], dim: int, count: int) -> Grams:
@@ -40,7 +43,7 @@ def over_points(at: Method, orders: Sequence[int], dim: int, count: int) -> Gram
     it: one change alone may be small by accident.
     """
     nodes = gaussian_points(SobolSequence(dim, np.random.default_rng(271828)).draw(count))
-    found = at(nodes, count)
+    found = at(nodes, count, np.ones(count))
     result = {}
     for k in orders:
         grams = [g[k] for g in found]
@@ -79,15 +82,19 @@ def over_line(
     """
     halves = [(0.0, _REACH), (-_REACH, 0.0)]
     panels = _panels(at, halves if mirror is None else halves[:1], orders)
-    while True:
+    while not (q == 1 and _is_revealed(panels)):
         size = max(max(float(np.abs(p.total[k].value).max()) for k in orders) for p in panels)
-        worst = max(panels, key=lambda panel: panel.excess)
-        if worst.excess <= 1e-3 * size or len(panels) >= most:
+        worst = max(panel.excess for panel in panels)
+        if worst <= 1e-3 * size or len(panels) >= most:
             break
-        panels.remove(worst)
-        middle = (worst.low + worst.high) / 2
-        parts = _panels(at, [(worst.low, middle), (middle, worst.high)], orders)
-        panels += [_no_better_than(part, worst) for part in parts]
+        # Several at once: many conditions together cost less than the same one after the other.
+        ranked = sorted(panels, key=lambda panel: -panel.excess)
+        limit = max(1e-3 * size, worst / 4)
+        count = sum(panel.excess > limit for panel in ranked[: most - len(panels)])
+        poor, panels = ranked[:count], ranked[count:]
+        halves = [half for panel in poor for half in panel.halves]
+        parts = _panels(at, halves, orders)
+        panels += [_no_better_than(part, poor[i // 2]) for i, part in enumerate(parts)]
     mass = sum(p.mass for p in panels)
     weights = np.full(len(panels), 1 / mass)
     result = {k: average([p.total[k] for p in panels], weights) for k in orders}
@@ -96,12 +103,28 @@ def over_line(
     return {k: _symmetrized(gram, k, q, mirror) for k, gram in result.items()}
 
 
+def _is_revealed(panels: Sequence[_Panel]) -> bool:
+    """Whether order 1 surely reveals the only unknown direction: then its strength is no matter."""
+    if any(1 not in panel.total for panel in panels):
+        return False
+    found = [panel.total[1] for panel in panels]
+    value = sum(float(gram.value[0, 0]) for gram in found)
+    error = sum(float(np.max(gram.entry_error())) for gram in found)
+    mass = sum(panel.mass for panel in panels)
+    return value > max(_SURELY * error, SMALL["monte_carlo"] * mass)
+
+
 class _Panel(NamedTuple):
     low: float
     high: float
     mass: float
     total: Grams
     gaps: dict[int, float]  # disagreement of the two rules at each order
+
+    @property
+    def halves(self) -> list[tuple[float, float]]:
+        middle = (self.low + self.high) / 2
+        return [(self.low, middle), (middle, self.high)]
 
     @property
     def excess(self) -> float:
@@ -132,25 +155,41 @@ def _no_better_than(panel: _Panel, parent: _Panel) -> _Panel:
 def _panels(
     at: Method, intervals: Sequence[tuple[float, float]], orders: Sequence[int]
 ) -> list[_Panel]:
-    low, high = (np.array(ends)[:, None] for ends in zip(*intervals, strict=True))
-    nodes = low + (high - low) * (_KRONROD[:, 0] + 1) / 2
-    found = at(nodes.reshape(-1, 1), 2 * nodes.shape[1])
-    size = nodes.shape[1]
+    rules = [_rule(*interval) for interval in intervals]
+    nodes, weights = (
+        np.concatenate(column) for column in zip(*(r[:2] for r in rules), strict=True)
+    )
+    size = len(_KRONROD)
+    found = at(nodes[:, None], 2 * size, np.minimum(1.0, size * weights))
     return [
-        _panel(*interval, row, found[i * size : (i + 1) * size], orders)
-        for i, (interval, row) in enumerate(zip(intervals, nodes, strict=True))
+        _panel(interval, rule, found[i * size : (i + 1) * size], orders)
+        for i, (interval, rule) in enumerate(zip(intervals, rules, strict=True))
     ]
 
 
-def _panel(
-    low: float, high: float, nodes: np.ndarray, found: list[Grams], orders: Sequence[int]
-) -> _Panel:
+class _Rule(NamedTuple):
+    nodes: np.ndarray
+    fine: np.ndarray
+    coarse: np.ndarray
+    mass: float
+
+
+def _rule(low: float, high: float) -> _Rule:
+    """Nodes and weights of two rules; both are exact for constants.
+
+    What does not depend on the known variable has no error from it.
+    """
+    nodes = low + (high - low) * (_KRONROD[:, 0] + 1) / 2
     mass = (math.erf(high / math.sqrt(2)) - math.erf(low / math.sqrt(2))) / 2
     density = np.exp(-0.5 * nodes**2)
-    # Both rules are made exact for constants: what does not depend on u has no error from it.
     fine, coarse = (w * density * mass / (w @ density) for w in _KRONROD.T[1:])
-    total = {k: _mean([g[k] for g in found], fine, coarse) for k in orders}
-    gaps = {
-        k: float(np.abs(average([g[k] for g in found], fine - coarse).value).max()) for k in orders
-    }
-    return _Panel(low, high, mass, total, gaps)
+    return _Rule(nodes, fine, coarse, mass)
+
+
+def _panel(
+    interval: tuple[float, float], rule: _Rule, found: list[Grams], orders: Sequence[int]
+) -> _Panel:
+    total = {k: _mean([g[k] for g in found], rule.fine, rule.coarse) for k in orders}
+    change = rule.fine - rule.coarse
+    gaps = {k: float(np.abs(average([g[k] for g in found], change).value).max()) for k in orders}
+    return _Panel(*interval, rule.mass, total, gaps)

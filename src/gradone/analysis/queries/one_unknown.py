@@ -29,6 +29,7 @@ def last_unknown_grams(
     known: np.ndarray,
     orders: Sequence[int],
     otherwise: Callable[[np.ndarray], Grams],
+    importance: np.ndarray | None = None,
 ) -> list[Grams]:
     r"""Matrices T_k (1 x 1) of the last variable of f for each row of `known`.
 
@@ -44,6 +45,8 @@ def last_unknown_grams(
         Values of k.
     otherwise : callable
         Another method for one row, where the noise is too small to integrate over it.
+    importance : ndarray, shape (n,), optional
+        How much each row counts in the end: unimportant ones may have larger errors.
 
     Examples
     --------
@@ -55,14 +58,17 @@ def last_unknown_grams(
     """
     label = simpler_label(f.tree, (f.r,), is_noisy=noise > 0)
     if variables(label.tree) == (f.r,) and not label.factors:  # the same function for every u
-        (only,) = _grams(label.tree, noise, known[:1], orders, otherwise)
+        (only,) = _grams(label.tree, noise, known[:1], orders, otherwise, np.ones(1))
         return [only] * len(known)
     with np.errstate(all="ignore"):
         factors = [values_at(part, known, np.zeros(len(known))) for part in label.factors]
     is_constant = ~np.all([np.ones(len(known)), *factors], axis=0)
     is_constant |= _hardly_varies(label.tree, known)
     moving = np.flatnonzero(~is_constant)
-    found = _grams(label.tree, noise, known[moving], orders, otherwise) if len(moving) else []
+    weight = (np.ones(len(known)) if importance is None else importance)[moving]
+    found = []
+    if len(moving):
+        found = _grams(label.tree, noise, known[moving], orders, otherwise, weight)
     result: list[Grams] = [{k: OutputGram(np.zeros((1, 1)), 0.0) for k in orders} for _ in known]
     for i, grams in zip(moving, found, strict=True):
         result[i] = grams
@@ -85,6 +91,7 @@ def _grams(
     known: np.ndarray,
     orders: Sequence[int],
     otherwise: Callable[[np.ndarray], Grams],
+    importance: np.ndarray,
 ) -> list[Grams]:
     breaks = moving_breaks(tree, known)
     last = known.shape[1] + 1
@@ -98,6 +105,7 @@ def _grams(
             lambda i, t: values_at(slope, known[i], t),
             breaks,
             orders,
+            importance,
         )
     if parity(tree, (last,)) == "even":  # then the odd moments vanish exactly
         zero = OutputGram(np.zeros((1, 1)), 0.0)

@@ -10,6 +10,7 @@ its largest eigenvalue belongs to a positive matrix, and :math:`\alpha_c = 1/\la
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 
@@ -37,16 +38,18 @@ def is_nonzero(strength: Estimate, *, is_rough: bool = False) -> bool | None:
 
 def full_tensor(gram: np.ndarray, q: int, k: int) -> np.ndarray:
     """E[D (x) D] with D the unnormalized tensor of order k: shape (q,) * 2k as (q^k, q^k)."""
+    entries, scale = _unfolded(q, k)
+    return (gram * np.outer(scale, scale))[np.ix_(entries, entries)]
+
+
+@lru_cache(maxsize=64)
+def _unfolded(q: int, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Row of T_k of each entry of a tensor of order k, and the factor that undoes its norm."""
     indices = order_indices(q, k)
     row_of = {tuple(b): i for i, b in enumerate(indices.tolist())}
-    entries = np.array(
-        [
-            row_of[tuple(int((np.array(e) == axis).sum()) for axis in range(q))]
-            for e in np.ndindex(*(q,) * k)
-        ]
-    )
-    scale = np.sqrt([math.prod(math.factorial(b) for b in beta) for beta in indices.tolist()])
-    return (gram * np.outer(scale, scale))[np.ix_(entries, entries)]
+    entries = [row_of[tuple(e.count(axis) for axis in range(q))] for e in np.ndindex(*(q,) * k)]
+    scale = [math.sqrt(math.prod(math.factorial(b) for b in beta)) for beta in indices.tolist()]
+    return np.array(entries), np.array(scale)
 
 
 def unfolding(gram: np.ndarray, q: int, k: int) -> np.ndarray:

@@ -217,16 +217,17 @@ def conditional_grams(
         least = max(points // share, _FEWEST)
         return output_grams(given(f, fixed), noise, orders, points=least, scramble=scramble)
 
-    def at_all(values: np.ndarray, share: int) -> list[Grams]:
+    def at_all(values: np.ndarray, share: int, importance: np.ndarray) -> list[Grams]:
         nodes = np.full((len(values), known.dim), _ANYWHERE)
         nodes[:, [i - 1 for i in used]] = values
         if len(unknown) == 1:
-            return last_unknown_grams(f, noise, nodes, orders, lambda node: at(node, share, 0))
+            otherwise = lambda node: at(node, share, 0)  # noqa: E731
+            return last_unknown_grams(f, noise, nodes, orders, otherwise, importance)
         # Points of their own for each condition: their errors average out.
         return [at(node, share, i) for i, node in enumerate(nodes)]
 
     if not used:
-        (found,) = at_all(np.zeros((1, 0)), 1)
+        (found,) = at_all(np.zeros((1, 0)), 1, np.ones(1))
     elif len(used) == 1:
         mirror = _mirror(parts, used[0], unknown)
         # Where one variable is left a condition costs little.

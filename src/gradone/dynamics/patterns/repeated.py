@@ -60,19 +60,16 @@ def reveal(U, F, known, found, c, radius2, g):
     """
     b = c.size
     f = F[found]
-    whole = 0.0
-    for n in range(b):
-        f[n] = c[n]
-        whole += c[n] * c[n]
-    length = remove(F, found, f)
-    other = 0
-    while not length > 1e-12 * math.sqrt(whole):
-        whole = 1.0 / b  # some sample is outside of F by at least that much
+    length, share, other = 0.0, 1e-12, -1
+    while length == 0.0:
+        whole = 0.0
         for n in range(b):
-            f[n] = 1.0 if n == other else 0.0
+            f[n] = c[n] if other < 0 else 1.0 if n == other else 0.0
+            whole += f[n] * f[n]
         length = remove(F, found, f)
-        if length < 0.5 * math.sqrt(whole):
+        if not length > share * math.sqrt(whole):
             length = 0.0
+        share = 0.5 / math.sqrt(b)  # some sample is outside of F by twice that much
         other += 1
     for n in range(b):
         f[n] /= length

@@ -29,6 +29,8 @@ import math
 
 from numba import njit
 """
+# Above this line a pattern has stand-ins for what is generated, so that it is a module of its own.
+_LINE = "# " + "-" * 98 + "\n"
 
 
 @lru_cache(maxsize=256)
@@ -48,6 +50,12 @@ def compiled(expression: Expression) -> Callable[..., float]:
 def module_source(functions: Mapping[str, tuple[Node, int]]) -> str:
     """Text of a module with one compiled function for each name: (tree, number of variables)."""
     return _HEADER + "".join(_function(name, *what) for name, what in functions.items())
+
+
+@lru_cache(maxsize=16)
+def pattern(path: Path) -> str:
+    """Hand-written part of generated modules: what stands below the line of dashes in a file."""
+    return path.read_text(encoding="utf-8").split(_LINE, 1)[1]
 
 
 def _function(name: str, tree: Node, r: int) -> str:

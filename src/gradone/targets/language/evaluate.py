@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,7 @@ import numpy as np
 from ...base.arrays import as_floats
 from ...base.errors import BadData
 from .functions import FUNCTIONS
-from .tree import Call, Node, Number, Pi, Power, Product, Quotient, Sum, Variable, fold
+from .tree import Call, Node, Number, Pi, Power, Product, Quotient, Sum, Variable, steps
 
 _QUIET = {"over": "ignore", "invalid": "ignore", "divide": "ignore", "under": "ignore"}
 
@@ -42,30 +44,33 @@ def evaluate_columns(node: Node, column: Callable[[int], Any], xp: Any = np) -> 
 
     Overflow is silent here: whether the values are finite is for the caller to check.
     """
-
-    def combine(part: Node, values: list[Any]) -> Any:
-        match part:
-            case Number(value=value):
-                return float(value)
-            case Pi():
-                return math.pi
-            case Variable(index=index):
-                return column(index)
-            case Sum():
-                return _reduce(values, lambda a, b: a + b)
-            case Product():
-                return _reduce(values, lambda a, b: a * b)
-            case Power(exponent=exponent):
-                return _integer_power(values[0], exponent)
-            case Quotient():
-                return values[0] / values[1]
-            case Call(name=name):
-                return _apply(name, values, xp)
-            case _:
-                raise AssertionError(part)
-
+    known: list[Any] = []
     with np.errstate(**_QUIET):  # type: ignore[arg-type]
-        return fold(node, combine)
+        for part, places in steps(node):
+            known.append(_value(part, [known[i] for i in places], column, xp))
+    return known[-1]
+
+
+def _value(part: Node, values: list[Any], column: Callable[[int], Any], xp: Any) -> Any:
+    match part:
+        case Number(value=value):
+            return float(value)
+        case Pi():
+            return math.pi
+        case Variable(index=index):
+            return column(index)
+        case Sum():
+            return reduce(operator.add, values)
+        case Product():
+            return reduce(operator.mul, values)
+        case Power(exponent=exponent):
+            return _integer_power(values[0], exponent)
+        case Quotient():
+            return values[0] / values[1]
+        case Call(name=name):
+            return _apply(name, values, xp)
+        case _:
+            raise AssertionError(part)
 
 
 def constant_value(node: Node) -> float:
@@ -82,13 +87,6 @@ def constant_value(node: Node) -> float:
         raise ValueError(f"variable {index} in a constant")
 
     return float(evaluate_columns(node, no_variables))
-
-
-def _reduce(values: list[Any], combine: Callable[[Any, Any], Any]) -> Any:
-    total = values[0]
-    for value in values[1:]:
-        total = combine(total, value)
-    return total
 
 
 def _integer_power(base: Any, exponent: int) -> Any:

@@ -17,7 +17,7 @@ Result = TypeVar("Result")
 class Node:
     """Part of an expression. Hash and sort key are computed once, so equal parts are found fast."""
 
-    __slots__ = ("_hash", "_key", "_tie")
+    __slots__ = ("_hash", "_key", "_steps", "_tie")
     fields: ClassVar[tuple[str, ...]] = ()
     rank: ClassVar[int] = 0
 
@@ -26,6 +26,7 @@ class Node:
             object.__setattr__(self, name, value)
         object.__setattr__(self, "_hash", hash((type(self).__name__, values)))
         object.__setattr__(self, "_key", None)
+        object.__setattr__(self, "_steps", None)
         object.__setattr__(self, "_tie", None)
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -166,6 +167,18 @@ def nodes(node: Node) -> list[Node]:
 
     visit(node)
     return list(found)
+
+
+def steps(node: Node) -> tuple[tuple[Node, tuple[int, ...]], ...]:
+    """Different parts of a node, and for each where its own parts stand among them.
+
+    Computed once: root finding evaluates one node thousands of times on few points.
+    """
+    if node._steps is None:  # type: ignore[attr-defined]
+        place = {part: i for i, part in enumerate(nodes(node))}
+        order = tuple((part, tuple(place[child] for child in children(part))) for part in place)
+        object.__setattr__(node, "_steps", order)
+    return node._steps  # type: ignore[attr-defined]
 
 
 def number(value: int | Fraction) -> Number:

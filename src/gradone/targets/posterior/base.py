@@ -60,8 +60,11 @@ class PosteriorChannel(ABC):
         is the error of the coarser one.
     """
 
+    is_rough = False
+    """Whether outcomes are rough, which only some channels can be."""
+
     def __init__(self, target: Target, resolution: int = 0) -> None:
-        self.target, self.resolution = target, resolution
+        self.target, self.resolution = target, max(resolution, 0)
         self.r = target.r
 
     @abstractmethod

@@ -219,7 +219,7 @@ class DeterministicPosterior(PosteriorChannel):
         super().__init__(target, resolution)
         parts = formulas(target.expression)
         self._values = distinct(np.array([p.constant for p in parts if p.constant is not None]))
-        self._sheets = [_Sheet(p, target.text, resolution) for p in parts]
+        self._sheets = [_Sheet(p, target.text, self.resolution) for p in parts]
 
     def posterior(self, y: np.ndarray, omega: np.ndarray, V: np.ndarray) -> Posterior:
         """Posterior at labels `y` (n,), prior means `omega` (n, r), covariance `V` (r, r)."""

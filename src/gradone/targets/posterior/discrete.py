@@ -62,13 +62,15 @@ class DiscreteChannel(PosteriorChannel):
         self._boxes: Boxes | None = None
         self._regions: Arrangement | CurvedRegions | None = None
         if is_curved:
-            self._regions = CurvedRegions(self._expression, self.values, resolution)
+            self._regions = CurvedRegions(self._expression, self.values, self.resolution)
             return
         normals = np.array([plane.normal for plane in planes])
         offsets = np.array([plane.offset for plane in planes])
         self._boxes = Boxes(normals, offsets, self._label, len(self.values))
         if len(self._basis) > 1:  # one variable is a box whatever its variance
-            self._regions = Arrangement(normals, offsets, self._label, len(self.values), resolution)
+            self._regions = Arrangement(
+                normals, offsets, self._label, len(self.values), self.resolution
+            )
 
     def posterior(self, y: np.ndarray, omega: np.ndarray, V: np.ndarray) -> Posterior:
         """Posterior at labels `y` (n,), prior means `omega` (n, r), covariance `V` (r, r)."""

@@ -45,11 +45,12 @@ _FAILED = 0.1
 _SINGLE = 300.0  # size of labels, in standard deviations, up to which single precision will do
 _FEW = 2.5  # effective nodes of a posterior that is not resolved
 _PROBES = 96
-_CHANGE = 1.25  # steps are chosen anew when the size of V changes by this factor
+# Steps are chosen anew when the size of V changes by this factor; for rough outcomes by the second.
+_CHANGE, _ROUGH_CHANGE = 1.25, 1.6
 _RIM = 1.0  # a posterior closer to the rim of the nodes than this may lie outside
 _CHUNK = 2**16  # nodes of one chunk of outcomes
 _OUTCOME_REACH = 6.0
-_OUTCOME_TOLERANCE = 3e-6
+_OUTCOME_TOLERANCE, _ROUGH_OUTCOMES = 3e-6, 1e-3
 _MAX_OUTCOME_NODES = 2**17
 _COARSEST, _FINER = 0.5, 0.8  # first step, and the factor by which steps shrink
 _LEAST_SPREAD = 0.05
@@ -65,7 +66,7 @@ class NoisyPosterior(PosteriorChannel):
         A target with noise, or one whose linear part has a constant coefficient: that part is a
         noise for the rest.
     resolution : int
-        Number of times that the step of every rule is halved.
+        Number of times that the step of every rule is halved; -1 for rough outcomes.
 
     Notes
     -----
@@ -87,6 +88,8 @@ class NoisyPosterior(PosteriorChannel):
 
     def __init__(self, target: Target, resolution: int = 0) -> None:
         super().__init__(target, resolution)
+        self.is_rough = resolution < 0
+        self._outcome_tolerance = _ROUGH_OUTCOMES if self.is_rough else _OUTCOME_TOLERANCE
         self.noise = target.noise
         self.part = linear_part(target.expression)
         planes, _ = target.expression.breaks
@@ -241,7 +244,8 @@ class NoisyPosterior(PosteriorChannel):
     def _chosen_panels(self, V: np.ndarray) -> list[float]:
         """Steps along each coordinate, halved until the mean of g g^T does not change."""
         k = self.part.k
-        if self._panel_steps is not None and _similar(V, self._panel_steps[0]):
+        change = _ROUGH_CHANGE if self.is_rough else _CHANGE
+        if self._panel_steps is not None and _similar(V, self._panel_steps[0], change):
             return self._panel_steps[1]
         steps = [_COARSEST] * k
         values, vectors = np.linalg.eigh(np.eye(self.r) - V)
@@ -255,12 +259,12 @@ class NoisyPosterior(PosteriorChannel):
             J = np.einsum("mk,mki,mkj->ij", share, out.g, out.g)
             return np.append(J / np.trace(J), (share * out.log_z).sum() / len(omega))
 
-        def change(finer: np.ndarray, coarser: np.ndarray) -> float:
+        def difference(finer: np.ndarray, coarser: np.ndarray) -> float:
             return float(np.abs(finer - coarser).max())
 
         # All coordinates together first: while one of them is too coarse, the others look rough.
         value, error = second(steps), np.inf if k else 0.0
-        while error > _OUTCOME_TOLERANCE:
+        while error > self._outcome_tolerance:
             finer = [_FINER * h for h in steps]
             if np.prod([2 * _OUTCOME_REACH / h for h in finer]) > _MAX_OUTCOME_NODES:
                 raise NotConverged(
@@ -269,13 +273,13 @@ class NoisyPosterior(PosteriorChannel):
                     f"integral over the {k} nonlinear directions. Use a larger noise, or noise = 0."
                 )
             previous, value = value, second(finer)
-            error = change(value, previous)
-            if error > _OUTCOME_TOLERANCE:
+            error = difference(value, previous)
+            if error > self._outcome_tolerance:
                 steps = finer
         for axis in range(k if k > 1 else 0):
             while steps[axis] < _COARSEST:
                 coarser = [h / _FINER if a == axis else h for a, h in enumerate(steps)]
-                if change(value, second(coarser)) > _OUTCOME_TOLERANCE:
+                if difference(value, second(coarser)) > self._outcome_tolerance:
                     break
                 steps = coarser
         self._panel_steps = (np.array(V), steps)
@@ -311,10 +315,10 @@ def _count(k: int, step: float, reach: float) -> float:
     return (1.0, 2.0, np.pi, 4.19, 4.93)[k] * (reach / step) ** k
 
 
-def _similar(V: np.ndarray, other: np.ndarray) -> bool:
-    """Whether two covariances are of the same size in every direction."""
+def _similar(V: np.ndarray, other: np.ndarray, factor: float = _CHANGE) -> bool:
+    """Whether two covariances are of the same size in every direction, up to a factor."""
     ratios = np.linalg.eigvals(np.linalg.solve(other, V)).real
-    return bool(ratios.min() > 1 / _CHANGE and ratios.max() < _CHANGE)
+    return bool(ratios.min() > 1 / factor and ratios.max() < factor)
 
 
 def _joined(parts: list[OutputDensity], back: np.ndarray) -> Outcomes:

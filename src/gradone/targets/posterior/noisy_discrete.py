@@ -89,7 +89,7 @@ class NoisyDiscreteChannel(PosteriorChannel):
         super().__init__(target, resolution)
         found = values_and_line(target)
         assert found is not None
-        self._values, self._b = DiscreteChannel(found.values, resolution), found.b
+        self._values, self._b = DiscreteChannel(found.values, self.resolution), found.b
         self._used = found.values.r
 
     def check_labels(self, y: np.ndarray) -> None:

@@ -16,7 +16,7 @@ from numba import njit
 from ...base.errors import NotConverged
 from ...calculus.smoothing import smoothing_filter
 
-_DEPOSITS = 16  # cells in one standard deviation where nodes are deposited
+_DEPOSITS = 8  # cells in one standard deviation where nodes are deposited: off by 4e-7
 _CELLS = 2  # cells in one standard deviation where densities are read
 _MARGIN = 8.0
 _MOST_CELLS = 2**16

@@ -1,0 +1,234 @@
+"""Convex losses on Gaussian features of any covariance: one point of a learning curve."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from ..targets.target import Target
+from ._deterministic_equivalents import Spectrum, equivalents
+from ._erm_huber import HuberOutput, Noise
+from ._erm_labels import TwoLabels
+from ._erm_margin import MarginOutput
+from ._erm_solve import Averages, Field, Learned, learn
+from ._features_points import label_error
+from ._features_spectrum import Sums
+from ._points import Point
+
+_ROOT = 1e-13
+_MOST_STEPS = 100
+
+
+@dataclass(frozen=True)
+class CovariateModel:
+    """Gaussian features and a Gaussian field, by all that matters of them.
+
+    Parameters
+    ----------
+    eigenvalues : ndarray (p,)
+        Of the features' covariance, positive.
+    covariances2 : ndarray (p,)
+        Squared covariances of the field with the features along the eigenvectors.
+    rho : float
+        Variance of the field.
+    """
+
+    eigenvalues: np.ndarray
+    covariances2: np.ndarray
+    rho: float
+
+    @cached_property
+    def levels(self) -> Spectrum:
+        """The same as kernel levels; what the features do not explain is a level at zero."""
+        weights = self.covariances2 / self.eigenvalues
+        unexplained = max(self.rho - float(weights.sum()), 0.0)
+        return Spectrum(
+            np.append(self.eigenvalues, 0.0),
+            np.append(weights, unexplained),
+            np.ones(len(weights) + 1),
+        )
+
+    def sums(self, kappa: float) -> Sums:
+        """Sums over the spectrum at an effective ridge [GC-2]."""
+        inverse = 1 / (self.eigenvalues + kappa)
+        share, covariances2 = self.eigenvalues * inverse, self.covariances2 / self.rho
+        return Sums(
+            share.sum(), share @ share, covariances2 @ inverse, covariances2 @ (share * inverse)
+        )
+
+
+@dataclass(frozen=True)
+class SquareFit:
+    """Fit of squares [GC-1]: kernel regression [DF-3] whose levels are the eigenvalues."""
+
+    model: CovariateModel
+    noise: float
+
+    def __call__(self, n: float, ridge: float) -> Point:
+        """Quantities at one point, with their errors."""
+        value, error = equivalents(
+            self.model.levels, n=n, width=math.inf, ridge=ridge, noise=self.noise
+        )
+        return Point(
+            vars(value) | {"effective_ridge": value.nu2},
+            vars(error) | {"effective_ridge": error.nu2},
+        )
+
+
+@dataclass(frozen=True)
+class HuberFit:
+    """Fit of the Huber loss to the field with additive noise."""
+
+    model: CovariateModel
+    noise: float
+    delta: float
+    outliers: tuple[float, float] | None
+
+    @cached_property
+    def parts(self) -> list[tuple[float, float]]:
+        """Shares and variances of the components of the noise."""
+        if self.outliers is None:
+            return [(1.0, self.noise)]
+        share, variance = self.outliers
+        return [(1 - share, self.noise), (share, variance)]
+
+    def __call__(self, n: float, ridge: float) -> Point:
+        """Quantities at one point, with their errors."""
+        # In units of the field's standard deviation s: outputs scale with s, losses with s^2, and
+        # the penalty stays as it is.
+        rho = self.model.rho
+        output = HuberOutput(
+            Target("z"),
+            self.delta / math.sqrt(rho),
+            [Noise(share, variance / rho) for share, variance in self.parts],
+        )
+        found = learn(output, self.model.sums, samples=n, ridge=ridge, free_bias=False)
+        noise = sum(share * variance for share, variance in self.parts)
+        q, m = found.field.q, float(found.field.m[0])
+        excess = rho * (1 + q - 2 * m)
+        error = rho * (found.error.q + 2 * float(found.error.m[0]) + 1e-15 * (1 + q))
+        values = {
+            "excess_mse": excess,
+            "test_mse": excess + noise,
+            "train_loss": rho * found.averages.loss,
+        } | _common(found, rho, rho)
+        errors = {
+            "excess_mse": error,
+            "test_mse": error,
+            "train_loss": rho * found.loss_error,
+        } | _common_errors(found, rho, rho)
+        return Point(values, errors, _status(found))
+
+
+@dataclass(frozen=True)
+class LabelFit:
+    """Fit of a loss of the margin to labels +-1, the sign of the field plus a mean."""
+
+    model: CovariateModel
+    loss: Literal["logistic", "hinge"]
+    flips: float
+    mean: float
+
+    @cached_property
+    def labels(self) -> TwoLabels:
+        """Law of the label, given the field in units of its standard deviation."""
+        shift = self.mean / math.sqrt(self.model.rho)
+        return TwoLabels(Target(f"sign(z + ({shift:.17f}))" if shift else "sign(z)"), self.flips)
+
+    def __call__(self, n: float, ridge: float) -> Point:
+        """Quantities at one point, with their errors."""
+        plain = MarginOutput(self.labels, self.loss)
+        output = _Balanced(plain) if self.mean else plain
+        found = learn(output, self.model.sums, samples=n, ridge=ridge, free_bias=False)
+        field, error = found.field, found.error
+        b_error = 0.0
+        if isinstance(output, _Balanced):
+            b = output.intercept(field, 1)
+            moved = Field(field.V + error.V, field.q + error.q, field.m + error.m, b)
+            b_error = abs(output.intercept(moved, 0) - b) + _ROOT
+            field = field._replace(b=b)
+        shift = error.q + 2 * float(error.m[0]) * field.q / max(abs(float(field.m[0])), 1e-8)
+        wrong, wrong_error = label_error(self.labels, field, 0.0, shift)
+        values = {
+            "zero_one_error": wrong,
+            "train_loss": found.averages.loss,
+            "intercept": field.b,
+        } | _common(found, math.sqrt(self.model.rho), 1.0)
+        errors = {
+            "zero_one_error": wrong_error + b_error,
+            "train_loss": found.loss_error,
+            "intercept": b_error,
+        } | _common_errors(found, math.sqrt(self.model.rho), 1.0)
+        if not self.mean:
+            del values["intercept"], errors["intercept"]
+        return Point(values, errors, _status(found))
+
+
+class _Balanced:
+    """Averages at the intercept that balances the output function, E g = 0.
+
+    Its root is found at each law of the output, because an intercept that is one more variable of
+    the fixed point makes the iteration cycle when classes are of very different size.
+    """
+
+    def __init__(self, output: MarginOutput) -> None:
+        self._output, self.r = output, output.r
+        self._b = 0.0
+
+    def averages(self, field: Field, resolution: int = 0) -> Averages:
+        """Averages at a law of the output."""
+        return self._output.averages(
+            field._replace(b=self.intercept(field, resolution)), resolution
+        )
+
+    def intercept(self, field: Field, resolution: int) -> float:
+        """Root of the mean of g, which falls with b: Newton's iteration kept in a bracket."""
+        b, low, high = self._b, -math.inf, math.inf
+        reach = 1 + math.sqrt(field.q)
+        for _ in range(_MOST_STEPS):
+            found = self._output.averages(field._replace(b=b), resolution)
+            if found.mean > 0:
+                low = b
+            else:
+                high = b
+            step = found.mean / found.D if found.D > 0 else math.copysign(reach, found.mean)
+            new = b + min(max(step, -reach), reach)
+            if not low < new < high:
+                new = (low + high) / 2
+            if abs(new - b) <= _ROOT * (1 + abs(b)):
+                break
+            b = new
+        self._b = b
+        return b
+
+
+def _common(found: Learned, overlap: float, norm: float) -> dict[str, float]:
+    """Order parameters, in the units of overlap and norm."""
+    return {
+        "overlap": overlap * float(found.field.m[0]),
+        "norm": norm * found.field.q,
+        "response": found.field.V,
+        "effective_ridge": found.kappa,
+    }
+
+
+def _common_errors(found: Learned, overlap: float, norm: float) -> dict[str, float]:
+    return {
+        "overlap": overlap * float(found.error.m[0]),
+        "norm": norm * found.error.q,
+        "response": found.error.V,
+        "effective_ridge": found.kappa * found.error.V / found.field.V,
+    }
+
+
+def _status(found: Learned) -> str:
+    if found.converged:
+        return ""
+    return (
+        f"the fixed point was not reached after {found.n_iter} steps, residual "
+        f"{found.residual:.1e}; use a larger ridge"
+    )

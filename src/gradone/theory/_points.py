@@ -1,0 +1,61 @@
+"""Formulas of a few numbers, evaluated over axes and gathered as a curve."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..base.curves import curve
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+@dataclass(frozen=True)
+class Point:
+    """Quantities at one point with their errors; `status` says why the solver stopped too early."""
+
+    values: Mapping[str, float]
+    errors: Mapping[str, float]
+    status: str = ""
+
+
+def points_curve(
+    point: Callable[..., Point],
+    axes: Mapping[str, np.ndarray],
+    *,
+    source: str,
+    target: str,
+    params: Mapping[str, Any],
+    labels: Mapping[str, tuple[str, str]],
+) -> xr.Dataset:
+    """Curve of a function of the axes: each quantity with its error, ``converged``, ``status``.
+
+    Parameters
+    ----------
+    point : callable
+        Takes one number for each axis, by name.
+    axes : mapping
+        Dimension to values.
+    source, target, params, labels
+        See :func:`gradone.base.curves.curve`; only quantities that have a label are kept.
+    """
+    shape = tuple(len(values) for values in axes.values())
+    found = [
+        point(**dict(zip(axes, map(float, values), strict=True)))
+        for values in itertools.product(*axes.values())
+    ]
+    dims = tuple(axes)
+    values: dict[str, tuple[Any, Any]] = {}
+    for name in found[0].values:
+        if name in labels:
+            values[name] = (dims, np.reshape([p.values[name] for p in found], shape))
+            values[f"{name}_err"] = (dims, np.reshape([p.errors[name] for p in found], shape))
+    status = np.reshape([p.status for p in found], shape)
+    values["converged"] = (dims, status == "")
+    values["status"] = (dims, status)
+    return curve(values, axes, source=source, target=target, params=params, labels=labels)
