@@ -25,7 +25,7 @@ POINTS = [  # target, noise, alpha, limit in seconds
     ("sign(z1 + z2**2 - 1)", 0.0, 4.0, 0.3),
     ("z1*z2", 0.1, 1.0, 0.3),
     ("max(z1, z2)", 0.1, 2.5, 0.3),
-    ("max(z1, z2)", 0.0, 1.0, 0.3),
+    ("max(z1, z2)", 0.0, 1.25, 0.3),  # its stages open at 0 and 0.997
     ("relu(z1) + relu(z2)", 0.01, 2.0, 0.3),
     ("tanh(z1*z2) + 0.5*z3", 0.05, 2.5, 10.0),
     ("z1**2 + sign(z1*z2*z3)", 0.0, 3.0, 10.0),

@@ -34,7 +34,7 @@ def same(a, b):
 @pytest.mark.parametrize("text", TEXTS)
 def test_all_conditions_at_once(text, noise):
     f = Expression.from_tree(Expression(text).tree, r=2)
-    together = last_unknown_grams(f, noise, KNOWN, [1, 2], lambda u: {})
+    together = last_unknown_grams(f, noise, KNOWN, [1, 2], lambda u, w: {})
     for u, grams in zip(KNOWN, together, strict=True):
         alone = output_grams(given(f, {1: float(u[0])}), noise, [1, 2])
         assert same(grams[1], alone[1])
@@ -43,7 +43,7 @@ def test_all_conditions_at_once(text, noise):
 
 def test_a_factor_that_vanishes_leaves_nothing():
     positive, negative = last_unknown_grams(
-        Expression("relu(z1)*z2"), 0.0, np.array([[0.5], [-0.5]]), [1], lambda u: {}
+        Expression("relu(z1)*z2"), 0.0, np.array([[0.5], [-0.5]]), [1], lambda u, w: {}
     )
     assert float(positive[1].value[0, 0]) == pytest.approx(1.0, abs=1e-9)
     assert float(negative[1].value[0, 0]) == 0.0

@@ -26,5 +26,11 @@ def test_an_unknown_name_is_an_attribute_error():
 
 def test_rooms_show_their_public_functions():
     assert "alpha" in gd.theory.amp_thresholds.__doc__
-    assert {"THEORIES", "amp_thresholds"} <= set(dir(gd.theory))
+    names = {
+        "THEORIES", "amp_thresholds", "gaussian_covariates", "hitting_time", "learning_curve",
+        "phase_diagram", "power_law", "random_feature_ridge", "ridge_from", "scaling_law",
+    }  # fmt: skip
+    assert names <= set(dir(gd.theory))
+    assert list(gd.theory.THEORIES)  # imports every module of the room
+    assert all(callable(getattr(gd.theory, name)) for name in names - {"THEORIES"})
     assert not hasattr(gd.theory, "sgn")

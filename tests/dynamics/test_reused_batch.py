@@ -120,8 +120,13 @@ def smallest_p_value(name, *, runs=1000, seed=1):
     return min(p_values) * len(p_values)
 
 
-@pytest.mark.stat
-@pytest.mark.parametrize("name", CASES)
+DAILY = ("all directions reached", "mini-batches, all reached")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=pytest.mark.stat if n in DAILY else pytest.mark.slow) for n in CASES],
+)
 def test_law_is_that_of_the_network(name):
     """Two equal laws are refused with a probability of 1e-6 at most."""
     assert smallest_p_value(name) > 1e-6
@@ -146,7 +151,7 @@ def test_a_wrong_law_of_what_is_hidden_is_found(monkeypatch):
 MIRROR = dict(width=2, readout=[0.5**0.5, -(0.5**0.5)], step_size=0.6, steps=6, init="orthogonal")
 
 
-@pytest.mark.stat
+@pytest.mark.slow
 def test_large_run_agrees_with_the_reference():
     """Target tanh(z1 + He3(z2)), alpha = 3: averages over mirror neurons, note of d = 1e5."""
     run = reused_batch(TEXT, d=20_000, alpha=3.0, replicates=16, progress=False, **MIRROR)
@@ -180,11 +185,54 @@ def test_table_of_the_reference():
     assert Q[1:, 0, 1] == pytest.approx([0.1099, 0.1489, 0.1597, 0.1581, 0.1510, 0.1414], abs=8e-4)
 
 
+# One neuron, alpha = 3: overlaps with their standard errors, norms and their tolerance.
+SINGLE = {
+    ("tanh(z)", 0.2): ([0.0605, 0.1099, 0.1502, 0.1832], [3e-4] * 4,
+                       [0.8227, 0.7065, 0.6274, 0.5715], 0.001),
+    ("tanh(z)", 0.3): ([0.0908, 0.1562, 0.2041, 0.2402], [3e-4] * 4,
+                       [0.7521, 0.6223, 0.5470, 0.4992], 0.001),
+    ("He3(z)", 0.2): ([0.0, -0.0178, -0.0339, -0.0464], [8e-4, 7e-4, 1e-3, 1.3e-3],
+                      [0.857, 0.799, 0.791, 0.813], 0.01),
+    ("He3(z)", 0.3): ([0.0, -0.0263, -0.0433, -0.0550], [8e-4, 8e-4, 1e-3, 1.2e-3],
+                      [0.829, 0.807, 0.856, 0.940], 0.01),
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("text", "step_size"), SINGLE)
+def test_reuse_for_one_neuron(text, step_size):
+    """tanh is found at the first step; He3 is not, and is at the second."""
+    run = reused_batch(
+        text, d=60_000, alpha=3.0, width=1, step_size=step_size, steps=4, init="orthogonal",
+        replicates=16, record=[1, 2, 3, 4], progress=False,
+    )  # fmt: skip
+    M, Q = run.overlap.values[:, :, 0, 0], run.norm.values[:, :, 0, 0]
+    overlaps, errors, norms, tolerance = SINGLE[text, step_size]
+    error = np.hypot(M.std(axis=0, ddof=1) / 4, errors)
+    assert (abs(M.mean(axis=0) - overlaps) < 7.9 * error).all()
+    if text == "He3(z)":
+        assert M.mean(axis=0)[1] < -7.9 * error[1]
+    spread = 7.9 * Q.std(axis=0, ddof=1) / 4
+    assert (abs(Q.mean(axis=0) - norms) < tolerance + spread).all()
+
+
+@pytest.mark.slow
+def test_half_a_million_dimensions_in_single_precision():
+    run = reused_batch(
+        TEXT, d=500_000, alpha=3.0, replicates=1, record=[6], dtype="float32", progress=False,
+        **MIRROR,
+    )  # fmt: skip
+    expected = np.array([[0.2146, -0.1743], [-0.2144, 0.1743]])
+    assert run.overlap.values[0, 0] == pytest.approx(expected, abs=0.003)
+    norms = np.array([[0.8117, 0.1417], [0.1417, 0.8127]])
+    assert run.norm.values[0, 0] == pytest.approx(norms, abs=0.003)
+
+
 @pytest.mark.stat
 def test_reuse_finds_he3_at_the_second_step():
     """One step has no overlap, two have: relu, alpha = 3, step 0.3: 0, -0.0263(8), -0.0433(10)."""
     run = reused_batch(
-        "He3(z)", d=60_000, alpha=3.0, width=1, step_size=0.3, steps=3, init="orthogonal",
+        "He3(z)", d=20_000, alpha=3.0, width=1, step_size=0.3, steps=3, init="orthogonal",
         replicates=16, progress=False,
     )  # fmt: skip
     M = run.overlap.values[:, :, 0, 0]
@@ -251,6 +299,39 @@ def test_divergence_says_when_and_which_step_is_stable():
     reused_batch("z", d=30, n=60, width=1, activation="z", step_size=stable, steps=30)
 
 
+# ---- automatic steps
+
+
+@pytest.mark.parametrize(
+    "changes", [{}, {"rule": "sam"}, {"rule": "extragradient"}, {"loss": "correlation"}], ids=str
+)
+def test_automatic_steps_learn(changes):
+    run = reused_batch("tanh(z)", **dict(d=400, alpha=3.0, steps=6, replicates=4) | changes)
+    assert "Chosen: step_size" in run.attrs["notes"]
+    assert float(run.recovery.isel(step=-1).median()) > 0.3
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [pytest.param({"rule": "sam_normalized"}, marks=pytest.mark.slow), {"rule": "k_steps"},
+     {"batch_size": 20}, {"alpha": 0.2}, {"width": 8}],
+    ids=str,
+)  # fmt: skip
+def test_automatic_steps_do_not_run_away(changes):
+    """Heavy labels and many passes."""
+    run = reused_batch("He3(z)", **dict(d=60, alpha=3.0, steps=30, replicates=2) | changes)
+    assert float(run.norm.max()) < 100
+
+
+def test_automatic_steps_say_what_cannot_be_learned():
+    fast = reused_batch("He3(z)", d=400, alpha=3.0, width=1, replicates=1)
+    assert fast.attrs["notes"].count(".") == 2  # the step, with its point, and nothing else
+    slow = reused_batch("z1*z2", d=400, alpha=3.0, loss="correlation", replicates=1)
+    assert "takes O(log d)" in slow.attrs["notes"]
+    never = reused_batch("sign(z1*z2*z3)", d=400, alpha=3.0, replicates=1)
+    assert "finds no direction of this target" in never.attrs["notes"]
+
+
 class Impatient:
     def __init__(self, stop):
         self.stop, self.closed = stop, False
@@ -273,6 +354,7 @@ def test_an_interrupted_run_keeps_what_was_done(stop):
     assert watcher.closed
     done = np.isfinite(run.train_mse.values)
     assert done.sum(axis=1).tolist() == [5, 3, 0]
+    assert "interrupted" in run.attrs["notes"]
 
 
 @pytest.mark.parametrize(
@@ -284,7 +366,7 @@ def test_an_interrupted_run_keeps_what_was_done(stop):
         (dict(n=None, alpha=float("nan")), "alpha must be a finite number"),
         (dict(n=None, alpha=1e-9), "alpha must be a finite number >= 1/d"),
         (dict(n=0), "n must be an integer >= 1"),
-        (dict(step_size="auto"), "no automatic step_size"),
+        (dict(step_size="large"), 'step_size must be a finite number > 0.*"auto" chooses it'),
         (dict(step_size=float("nan")), "step_size must be a finite number"),
         (dict(width=0), "width must be an integer >= 1"),
         (dict(dtype="float16"), "dtype must be"),

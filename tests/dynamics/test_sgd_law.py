@@ -111,8 +111,14 @@ CASES = {
 }  # fmt: skip
 
 
-@pytest.mark.stat
-@pytest.mark.parametrize("case", CASES)
+# One case for each kind of chain is part of the daily tests.
+DAILY = ("plain, trained", "batch 60 > d", "repeated, batch 2")
+
+
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(c, marks=pytest.mark.stat if c in DAILY else pytest.mark.slow) for c in CASES],
+)
 def test_chain_has_the_law_of_the_network(case, rng):
     """Would catch: a residual with other degrees of freedom, a Bartlett factor transposed."""
     d, start, arguments = CASES[case]
@@ -137,8 +143,9 @@ def test_law_of_the_random_start(rng):
     """Rows uniform on the sphere: entries of M and Q against normalized Gaussian vectors."""
     d, R = 8, 4000
     run = gd.dynamics.sgd(
-        "z1*z2", d=d, width=4, steps=1, step_size=0.1, record=[0], replicates=R, seed=5
-    )
+        TARGET, d=d, width=4, activation=ACTIVATION, steps=1, step_size=0.1, record=[0],
+        replicates=R, seed=5,
+    )  # fmt: skip
     W = rng.standard_normal((R, 4, d))
     W /= np.linalg.norm(W, axis=-1, keepdims=True)
     direct = W[:, :, :2], W @ W.transpose(0, 2, 1)

@@ -6,8 +6,8 @@ from scipy.stats import t as student_t
 
 import gradone as gd
 
-D, ETA, REPLICATES = 20, 0.05, 6000
-TARGET = gd.Target("He2(z1) + z2", noise=0.2)
+D, ETA, REPLICATES, SAMPLES = 20, 0.05, 6000, 400_000
+TARGET = gd.Target("He2(z1) + z1*z2", noise=0.2)
 M0 = np.array([[0.4, -0.2], [0.1, 0.3]])
 L0 = np.array([[0.8, 0.0], [0.2, 0.6]])
 READOUT = np.array([1.0, -0.5])
@@ -19,8 +19,9 @@ def push(samples):
     x = rng.standard_normal((samples, 4))
     field = x[:, :2] @ M0.T + x[:, 2:] @ L0.T
     noise = np.sqrt(TARGET.noise) * rng.standard_normal(samples)
-    e = x[:, 0] ** 2 - 1 + x[:, 1] + noise - np.tanh(field) @ READOUT
-    return READOUT * e[:, None] * (1 - np.tanh(field) ** 2), field, x
+    output = np.tanh(field + 0.3)
+    e = x[:, 0] ** 2 - 1 + x[:, 0] * x[:, 1] + noise - output @ READOUT
+    return READOUT * e[:, None] * (1 - output**2), field, x
 
 
 @pytest.mark.stat
@@ -32,10 +33,10 @@ def test_mean_of_one_update(batch_size):
     """
     Q0 = M0 @ M0.T + L0 @ L0.T
     run = gd.dynamics.sgd(
-        TARGET, d=D, width=2, activation="tanh(z)", steps=1, step_size=ETA, readout=READOUT,
+        TARGET, d=D, width=2, activation="tanh(z + 0.3)", steps=1, step_size=ETA, readout=READOUT,
         batch_size=batch_size, init={"M": M0, "Q": Q0}, record=[1], replicates=REPLICATES, seed=4,
     )  # fmt: skip
-    phi, field, x = push(1_000_000)
+    phi, field, x = push(SAMPLES)
     v = phi.T @ x / len(x)
     first = phi.T @ field / len(x)
     length2 = (x**2).sum(1) + D - 4
@@ -49,8 +50,8 @@ def test_mean_of_one_update(batch_size):
     for name, value in expected.items():
         runs = run[name].values[:, 0]
         error = runs.std(0, ddof=1) / np.sqrt(REPLICATES)
-        # The integral has 1e6 samples of the same spread or less.
-        error = error * np.hypot(1, np.sqrt(REPLICATES * batch_size / 1e6))
+        # The samples of the integral have the same spread or less.
+        error = error * np.hypot(1, np.sqrt(REPLICATES * batch_size / SAMPLES))
         assert (abs(runs.mean(0) - value) < quantile * error).all(), name
     # Power: the second-order term is seen.
     without = expected["norm"] - ETA**2 * second

@@ -1,6 +1,9 @@
 """The verb ``sgd``: its schema, its errors, what stops it, what it does not depend on."""
 
 import math
+import signal
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -8,15 +11,16 @@ import pytest
 
 import gradone as gd
 from gradone.base.curves import check_curve
+from gradone.base.progress import TerminalBar
 from gradone.dynamics import _run
 
-# One target and student for all of this file: it is compiled once.
-ARGUMENTS = {"d": 60, "width": 2, "activation": "relu(z)", "steps": 300, "step_size": 1e-3,
+# Targets and students of this file are those of others in this folder: they are compiled once.
+ARGUMENTS = {"d": 60, "width": 2, "activation": "tanh(z + 0.3)", "steps": 300, "step_size": 1e-3,
              "replicates": 5}  # fmt: skip
 
 
-def run(**changes):
-    return gd.dynamics.sgd("He2(z1) + z2", **ARGUMENTS | changes)
+def run(target="He2(z1) + z1*z2", **changes):
+    return gd.dynamics.sgd(target, **ARGUMENTS | changes)
 
 
 def test_schema():
@@ -72,7 +76,8 @@ def test_overlaps_are_those_of_real_weights():
 def test_neurons_on_a_direction_stay_where_the_gradient_vanishes():
     """A student that is the target has no gradient: it does not move at all."""
     start = {"M": [[1.0]], "Q": [[1.0]]}
-    ds = gd.dynamics.sgd("erf(z)", d=50, width=1, activation="erf(z)", steps=1000, step_size=0.01,
+    text = "erf(z/1.4142135623730951)"
+    ds = gd.dynamics.sgd(text, d=50, width=1, activation=text, steps=1000, step_size=0.01,
                          init=start, record=[1000], replicates=2)  # fmt: skip
     assert (ds.overlap == 1.0).all()
     assert (ds.norm == 1.0).all()
@@ -135,7 +140,7 @@ def test_targets_without_a_fixed_number_of_directions_are_refused():
 
 def test_divergence_says_when_and_what_would_be_stable():
     with pytest.raises(gd.NotConverged, match="ran away at step") as caught:
-        run(step_size=1.0)
+        run("He2(z1) + z2", activation="relu(z)", step_size=1.0)
     last = caught.value.last
     check_curve(last)
     assert np.isfinite(last.overlap.isel(step=0)).all()
@@ -143,9 +148,10 @@ def test_divergence_says_when_and_what_would_be_stable():
     text = str(caught.value)
     stable = float(text.split("Use step_size = ")[1].split()[0])
     assert stable < 1.0
-    assert np.isfinite(run(step_size=stable).overlap).all()
+    smaller = run("He2(z1) + z2", activation="relu(z)", step_size=stable)
+    assert np.isfinite(smaller.overlap).all()
     with pytest.raises(gd.NotConverged) as again:
-        run(step_size=1.0, workers=1)
+        run("He2(z1) + z2", activation="relu(z)", step_size=1.0, workers=1)
     assert str(again.value) == text
 
 
@@ -176,6 +182,56 @@ def test_an_interrupted_run_returns_what_it_has(watch, monkeypatch):
     assert "interrupted" in ds.attrs["notes"]
 
 
+LONG_RUN = """
+import numpy as np, gradone as gd
+
+class Announce:
+    def step(self, i, total):
+        if i >= 10:
+            print("running", flush=True)
+        return False
+    def close(self):
+        print("closed", flush=True)
+
+run = gd.dynamics.{verb}, replicates=1, record=[0, 10, 10**9], progress=Announce())
+print(np.isfinite(run.overlap.values).all((0, 2, 3)).tolist(), run.attrs["notes"])
+"""
+
+
+@pytest.mark.stat
+@pytest.mark.parametrize(
+    "verb",
+    [
+        'sgd("He2(z1) + z2", d=60, width=2, step_size=1e-3, steps=10**9',
+        'reused_batch("z", n=60, d=60, width=1, step_size=0.1, steps=10**9',
+    ],
+)
+def test_ctrl_c_returns_what_was_simulated(verb):
+    """A real signal to a real process."""
+    process = subprocess.Popen(  # noqa: S603
+        [sys.executable, "-c", LONG_RUN.format(verb=verb)], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "running\n"
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert output.split("closed\n")[1].startswith("[True, True, False] The run was interrupted")
+
+
+def test_a_long_run_at_a_terminal_has_a_bar(monkeypatch):
+    titles = []
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("gradone.base.progress._PATIENCE", 0.01)
+    monkeypatch.setattr(TerminalBar, "_open", lambda bar, total: titles.append((bar.title, total)))
+    monkeypatch.setattr(_run, "_POLL", 0.005)
+    run(steps=10**5)
+    assert set(titles) == {("sgd", 5 * 10**5)}
+    titles.clear()
+    run(steps=10**5, progress=False)
+    assert not titles
+
+
 # ---- automatic steps
 
 
@@ -186,10 +242,10 @@ def test_automatic_steps_learn():
 
 
 def test_automatic_steps_say_which_rule_could_learn():
-    ds = gd.dynamics.sgd("He3(z)", d=100, width=1, loss="correlation", steps=10, replicates=1)
+    ds = gd.dynamics.sgd("He3(z)", d=100, width=1, steps=10, replicates=1)
     assert "The rule 'plain' with relu(z) cannot escape" in ds.attrs["notes"]
     assert "'extragradient'" in ds.attrs["notes"]
-    ds = gd.dynamics.sgd("He3(z)", d=100, width=1, loss="correlation", steps=10, replicates=1,
+    ds = gd.dynamics.sgd("He3(z)", d=100, width=1, steps=10, replicates=1,
                          rule="extragradient")  # fmt: skip
     assert "inner_step_size" in ds.attrs["notes"]
     assert "cannot" not in ds.attrs["notes"]

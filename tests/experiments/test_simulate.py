@@ -49,6 +49,32 @@ class Knowing:
         return self
 
 
+class Shrunk:
+    """The direction X^T y / (n + ridge), width times; all values of the ridge at once if asked."""
+
+    def __init__(self, width=2, *, ridge=0.0, random_state=None):
+        self.width, self.ridge, self.random_state = width, ridge, random_state
+
+    def fit(self, X, y):
+        SEEN.append((self.width, self.ridge, self.random_state.random()))
+        self.w = X.T @ y / (len(X) + (self.ridge or 0.0))
+        self.train_mse_ = float(np.mean((y - X @ self.w) ** 2))
+        self.n_iter_ = self.width
+        return self
+
+    def predict(self, X):
+        return X @ self.w
+
+
+class ShrunkPath(Shrunk):
+    """The same, with a path."""
+
+    def fit_path(self, X, y, ridge):
+        SEEN.append((self.width, tuple(ridge)))
+        rng = np.random.default_rng(0)
+        return [type(self)(self.width, ridge=r, random_state=rng).fit(X, y) for r in ridge]
+
+
 class Interrupted(Correlation):
     """The user loses patience in the third fit."""
 
@@ -63,7 +89,7 @@ def table(monkeypatch):
     """A table that holds these learners alone."""
     monkeypatch.setattr(LEARNERS, "_things", {})
     monkeypatch.setattr(LEARNERS, "_scanned", True)
-    for kind in (Correlation, Twin, Knowing, Interrupted):
+    for kind in (Correlation, Twin, Knowing, Shrunk, ShrunkPath, Interrupted):
         LEARNERS.add(kind.__name__.lower())(kind)
     SEEN.clear()
 
@@ -254,10 +280,72 @@ def test_simulation_and_theory_fit_side_by_side():
     assert dict(both.test_mse.sizes) == {"source": 2, "n": 3}
 
 
+@pytest.mark.parametrize("name", ["shrunk", "shrunkpath"])
+def test_width_and_ridge_are_axes(name):
+    target = gd.Target("z", noise=0.3)
+    grid = {"alpha": [2.0, 4.0], "width_ratio": [0.5, 1.5, 0.1], "ridge": [0.0, 7.0]}
+    found = run(name, target, replicates=3, **grid)
+    assert found.test_mse.dims == ("alpha", "width_ratio", "ridge", "replicate")
+    assert found.test_mse.shape == (2, 3, 2, 3)
+    np.testing.assert_array_equal(found.n_iter.isel(alpha=0, ridge=0, replicate=0), [5, 15, 1])
+    sample = target.sample(40, 10, replicate=2)
+    fresh = target.sample(64, 10, replicate=2, role="test")
+    w = sample.X.T @ sample.y / 47
+    one = found.isel(replicate=2).sel(alpha=4.0, width_ratio=1.5, ridge=7.0)
+    assert float(one.test_mse) == pytest.approx(np.mean((fresh.y - fresh.X @ w) ** 2))
+    assert float(one.train_mse) == pytest.approx(np.mean((sample.y - sample.X @ w) ** 2))
+    assert float(one.train_mse_err) == 0
+    alone = run(name, target, replicates=3, alpha=4.0, width=15, ridge=7.0)
+    assert alone.test_mse.dims == ("alpha", "ridge", "replicate")
+    np.testing.assert_array_equal(
+        alone.test_mse.squeeze(), found.test_mse.sel(alpha=4.0, width_ratio=1.5, ridge=7.0)
+    )
+    params = json.loads(found.attrs["params"])
+    assert {"width", "ridge", "width_ratio"}.isdisjoint(params)
+    assert json.loads(alone.attrs["params"])["width"] == 15
+
+
+def test_a_learner_with_a_path_makes_all_ridges_at_once():
+    run("shrunkpath", n=20, width=[1, 3], ridge=[1.0, 2.0], replicates=1)
+    assert [seen for seen in SEEN if len(seen) == 2] == [(1, (1.0, 2.0)), (3, (1.0, 2.0))]
+
+
+def test_all_values_of_the_ridge_have_the_same_start():
+    found = run("shrunk", n=20, width=[1, 3], ridge=[1.0, 2.0], replicates=1)
+    assert found.test_mse.dims == ("n", "width", "ridge", "replicate")
+    assert len({start for _, _, start in SEEN}) == 1
+
+
+def test_without_the_parameters_there_are_no_axes():
+    found = run("shrunk", n=20, width=3, ridge=None)
+    assert found.test_mse.dims == ("n", "replicate")
+
+
+def test_a_failure_at_one_width_is_marked_for_all_ridges(monkeypatch):
+    def fail(self, X, y, ridge):
+        raise gd.BadData("too wide")
+
+    monkeypatch.setattr(ShrunkPath, "fit_path", fail)
+    settings = {"n": 20, "width": [1, 3], "ridge": [1.0, 2.0], "replicates": 1}
+    found = run("shrunkpath", on_failure="mark", **settings)
+    assert set(found.status.values.ravel()) == {"BadData: too wide"}
+    with pytest.raises(gd.BadData) as caught:
+        run("shrunkpath", **settings)
+    assert caught.value.__notes__ == [
+        "in the cell n = 20, width = 1, d = 10, replicate 0 of 'shrunkpath'"
+    ]
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
         ({}, "give alpha or n, one of the two"),
+        ({"n": 20, "name": "shrunk", "ridge": -1.0}, "ridge must be finite numbers >= 0, got -1.0"),
+        ({"n": 20, "name": "shrunk", "width": [2, 2.5]}, "width must be an integer >= 1, got 2.5"),
+        ({"n": 20, "name": "shrunk", "width_ratio": 0.01}, "in d = 10 gives no neuron"),
+        ({"n": 20, "name": "shrunk", "width": 2, "width_ratio": 1}, "give width or width_ratio"),
+        ({"n": 20, "width_ratio": 1.0}, "'correlation' has no parameter 'width'"),
+        ({"n": 20, "ridge": 1.0}, "'correlation' has no parameter 'ridge'"),
         ({"alpha": 1.0, "n": 10}, "give alpha or n"),
         ({"alpha": 0.01}, "alpha = 0.01 in d = 10 gives no sample; use alpha >= 0.1"),
         ({"alpha": [1.0, -1.0]}, "alpha must be finite numbers > 0, got -1.0"),

@@ -163,6 +163,23 @@ def test_a_step_that_is_too_large_is_named():
     assert np.linalg.norm(e.value.last, axis=1).max() > 1e6
 
 
+def test_a_part_that_diverges_leaves_what_was_learned():
+    X, y, _ = data(n=400, d=20)
+    learner = OnlineSGD(2, activation="z", step_size=0.02, random_state=0).fit(X, y)
+    weights, updates = learner.weights_, learner.n_iter_
+    with pytest.raises(gd.NotConverged, match=rf"diverged at update {updates + 1}:"):
+        learner.partial_fit(1e9 * X[:1], y[:1])
+    np.testing.assert_array_equal(learner.weights_, weights)
+    assert learner.n_iter_ == updates
+
+
+@pytest.mark.parametrize("step", [0.5, "auto"])
+def test_a_decay_that_turns_the_weights_around_is_refused(step):
+    X, y, _ = data(n=40)
+    with pytest.raises(gd.BadData, match="step_size \\* weight_decay must be below 1"):
+        OnlineSGD(2, step_size=step, weight_decay=1e4).fit(X, y)
+
+
 def test_a_readout_that_runs_away_on_the_sphere_is_noticed():
     X, y, _ = data(n=400, d=20)
     how = {"geometry": "spherical", "step_size": 0.01, "train_readout": 50.0, "random_state": 0}
@@ -204,6 +221,20 @@ def test_every_rule_learns_a_linear_direction_with_its_automatic_step(rule):
         learner = OnlineSGD(1, rule=rule, random_state=seed, **more).fit(X, y)
         found = learner.weights_[0] / np.linalg.norm(learner.weights_[0])
         assert (found @ w[0]) ** 2 > max(0.6, beta.isf(1e-6, 0.5, (d - 1) / 2))
+
+
+@pytest.mark.stat
+def test_defaults_find_both_directions_of_a_product():
+    """Information exponent 2: 100 d samples are 20 d log d. A random plane holds sqrt(4/d) = 0.28.
+
+    The squared cosine of a fixed direction with 4 random neurons is Beta(2, (d - 4)/2).
+    """
+    d = 50
+    for seed in range(3):
+        X, y, w = rotated(lambda s, t: s * t, n=100 * d, d=d, r=2, seed=seed)
+        plane = np.linalg.qr(OnlineSGD(random_state=seed).fit(X, y).weights_.T)[0]
+        found = np.sum((w @ plane) ** 2, axis=1).min()
+        assert found > max(0.8, beta.isf(1e-6, 2, (d - 4) / 2))
 
 
 @pytest.mark.stat

@@ -197,15 +197,16 @@ def test_only_three_moments_of_the_activation_matter():
     ("alpha", "width_ratio", "ridge"), [(2.0, 1.0, 0.1), (1.0, 2.0, 0.01), (0.7, 0.5, 1.0)]
 )
 def test_gaussian_features_of_the_same_covariance_agree(alpha, width_ratio, ridge):
-    """Linear model mu1 W x + mu* xi, simulated by hand at d = 400, 16 draws.
+    """Linear model mu1 W x + mu* xi, simulated by hand at d = 200, 32 draws.
 
     Would catch: ridge divided by n or by the width, noise left out, the training error of a new
-    sample. The bias of finite d is of the relative order 1/d.
+    sample. The bias of finite d is of the relative order 1/d. The threshold is Student's t at
+    two-sided 1e-6.
     """
-    d, noise, mu1, mu_star = 400, 0.2, 0.6057055096, 0.1655757411
+    d, noise, mu1, mu_star = 200, 0.2, 0.6057055096, 0.1655757411
     n, p = int(alpha * d), int(width_ratio * d)
     tests, trains = [], []
-    for seed in range(16):
+    for seed in range(32):
         rng = np.random.default_rng([6, seed])
         theta = rng.standard_normal(d)
         theta /= np.linalg.norm(theta)
@@ -223,9 +224,9 @@ def test_gaussian_features_of_the_same_covariance_agree(alpha, width_ratio, ridg
     )
     for runs, name in ((tests, "excess_mse"), (trains, "train_mse")):
         theory = float(found[name])
-        allowed = 7.9 * np.std(runs, ddof=1) / 4 + 2 * theory / d
+        allowed = 6.1 * np.std(runs, ddof=1) / np.sqrt(32) + 2 * theory / d
         assert abs(np.mean(runs) - theory) < allowed
-        assert allowed < 0.15 * theory + 1e-3
+        assert allowed < 0.25 * theory
 
 
 def test_bad_input_is_refused_with_a_reason():

@@ -187,7 +187,7 @@ def brute_force(text, loss, *, V, q, m, b, samples):
             values = np.maximum(1 - x, 0)
         else:
             low, high = t, t + V  # bisection
-            for _ in range(50):
+            for _ in range(40):
                 x = (low + high) / 2
                 up = x - t - V / (1 + np.exp(x)) < 0
                 low, high = np.where(up, x, low), np.where(up, high, x)
@@ -217,7 +217,7 @@ def test_averages_of_the_output_function_are_those_of_drawn_samples(text, loss, 
 
     m = np.array(m)
     found = MarginOutput(TwoLabels(gd.Target(text)), loss).averages(Field(1.4, 2.0, m, b))
-    mean, spread = brute_force(text, loss, V=1.4, q=2.0, m=m, b=b, samples=2 * 10**6)
+    mean, spread = brute_force(text, loss, V=1.4, q=2.0, m=m, b=b, samples=5 * 10**5)
     mean_z_g = found.H - m * found.D
     expected = np.array([found.mean, found.G, found.loss, *mean_z_g])
     assert (np.abs(mean - expected) < 5.5 * spread + 1e-6).all()

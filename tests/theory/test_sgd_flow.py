@@ -127,7 +127,7 @@ def test_closed_means_of_erf_agree_with_points(loss):
 
 
 @pytest.mark.stat
-@pytest.mark.parametrize(("points", "worst"), [(2048, 0.05), (8192, 0.05), (None, 0.005)])
+@pytest.mark.parametrize(("points", "worst"), [(8192, 0.05), (None, 0.005)])
 def test_errors_of_four_neurons_are_honest(points, worst):
     """Seven variables, where small nets are uneven: the gap from closed forms stays within errors.
 
@@ -143,7 +143,6 @@ def test_errors_of_four_neurons_are_honest(points, worst):
     found = flow(target, activation="erf(z) + 1e-12*z", points=points, **given)
     for name in ("overlap", "norm", "test_mse"):
         gap, error = abs(found[name] - exact[name]), found[f"{name}_err"]
-        print(name, float((gap / error).max()), float(error.max()))
         assert bool((gap < 2 * error + 1e-9).all()), name
         assert float(error.max()) < worst
 
@@ -224,13 +223,17 @@ def test_a_vanishing_inner_step_is_the_plain_rule():
 
 
 def test_decay_without_a_gradient_is_exponential():
-    """A label far too small to matter: M and Q shrink at gamma and 2 gamma times the decay."""
-    found = flow(
-        "1e-9*z", time=2.0, width=1, step_size=0.5, loss="correlation", weight_decay=0.6,
-        init={"M": [[0.3]]}, activation="tanh(z)",
-    )  # fmt: skip
-    assert float(found.overlap[0, 0, 0]) == pytest.approx(0.3 * math.exp(-0.6), rel=1e-6)
-    assert float(found.norm[0, 0, 0]) == pytest.approx(math.exp(-1.2), rel=1e-6)
+    """A label far too small to matter: M and Q shrink at gamma and 2 gamma times the decay.
+
+    In units of d steps the decay may be larger than 1.
+    """
+    for time, decay in ((2.0, 0.6), (0.2, 6.0)):
+        found = flow(
+            "1e-9*z", time=time, width=1, step_size=0.5, loss="correlation", weight_decay=decay,
+            init={"M": [[0.3]]}, activation="tanh(z)",
+        )  # fmt: skip
+        assert float(found.overlap[0, 0, 0]) == pytest.approx(0.3 * math.exp(-0.6), rel=1e-6)
+        assert float(found.norm[0, 0, 0]) == pytest.approx(math.exp(-1.2), rel=1e-6)
 
 
 # ---- conservation and invariance

@@ -33,6 +33,8 @@ _HALVINGS, _MAX_POOR = 8, 12  # how often, and how many panels of each function 
 _LONG = 1.5  # longest panel
 _NEAR_AN_END = 0.1  # length of the panel at the end of a band, in parts of the next
 _SHORT = 0.05  # panels that need no such parts
+_MAX_PARTS, _FEWEST_PARTS = 30_000, 1_000  # of branches: in all, and of one member
+_LOST = 1e-2  # mass of the branches that were not followed
 _SAME = 1e-11  # relative distance of two values that differ by rounding only
 Function = Callable[[np.ndarray], np.ndarray]
 
@@ -42,8 +44,10 @@ def branch_grams(
     slope: Function,
     breaks: Sequence[float],
     orders: Sequence[int],
-) -> dict[int, OutputGram]:
+) -> dict[int, OutputGram] | None:
     r"""Matrices :math:`T_k` (1 x 1) of a function of one variable without noise [OG-1].
+
+    None if the function has too many branches.
 
     Parameters
     ----------
@@ -72,8 +76,10 @@ def family_grams(
     breaks: Sequence[Sequence[float]],
     orders: Sequence[int],
     importance: np.ndarray | None = None,
-) -> list[dict[int, OutputGram]]:
+) -> list[dict[int, OutputGram] | None]:
     r"""Matrices :math:`T_k` (1 x 1) of many functions of one variable, each on its own [OG-1].
+
+    None for those that have too many branches.
 
     Parameters
     ----------
@@ -103,10 +109,9 @@ def family_grams(
     atoms = _atoms(g, pieces, degree, reach)
     value, error = _second_moments(g, slope, pieces, orders, atoms, weight)
     return [
-        {
-            k: OutputGram(np.array([[v[k]]]), 2 * float(e[k]) + 1e-13 + tail_energy(k, r))
-            for k in orders
-        }
+        {k: OutputGram(np.array([[v[k]]]), 2 * e[k] + 1e-13 + tail_energy(k, r)) for k in orders}
+        if abs(v[0] - 1) < _LOST
+        else None
         for v, e, r in zip(value, error, reach.tolist(), strict=True)
     ]
 
@@ -145,8 +150,12 @@ def _panels(g: Family, slope: Family, pieces: MonotonePieces) -> _Panels:
 def _segments(
     g: Family, slope: Family, pieces: MonotonePieces
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Parts of all pieces between critical values: piece, low and high end, number of the band."""
+    """Parts of all pieces between critical values: piece, low and high end, number of the band.
+
+    Members with too many of them are left out.
+    """
     tables, offset = [np.zeros((5, 0))], 0
+    members = int(pieces.member.max(initial=0)) + 1
     for member in np.unique(pieces.member):
         own = np.flatnonzero(pieces.member == member)
         critical = _different(pieces.values[own], _rounding(pieces, own))
@@ -154,6 +163,8 @@ def _segments(
         levels = np.arange(len(critical))
         bottom, top = ends.min(axis=1)[:, None], ends.max(axis=1)[:, None]
         row, level = np.nonzero((bottom <= levels) & (levels <= top))
+        if len(row) > max(_MAX_PARTS // members, _FEWEST_PARTS):
+            continue
         is_first, is_last = level == ends[row, 0], level == ends[row, 1]
         tables.append(np.array([own[row], critical[level], level + offset, is_first, is_last]))
         offset += len(critical)

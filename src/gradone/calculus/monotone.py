@@ -20,6 +20,7 @@ _PLATEAU = 4  # equal values in a row; around an extremum there are two
 _EPS = float(np.finfo(float).eps)
 _ROUNDING, _NEGLIGIBLE = 4 * _EPS, 1e-3 * _EPS
 _STUCK = 1e-10
+_MAX_TURNS = 600
 Family = Callable[[np.ndarray, np.ndarray], np.ndarray]  # which functions, and where
 
 
@@ -53,8 +54,9 @@ def monotone_pieces(
 ) -> MonotonePieces:
     """Pieces of all members of a family on [-reach, reach].
 
-    Local extrema are located first and roots are bracketed by them: scanning for changes of sign
-    alone loses pairs of roots next to an extremum.
+    Members that oscillate too fast for the scan have no pieces. Local extrema are located
+    first and roots are bracketed by them: scanning for changes of sign alone loses pairs of roots
+    next to an extremum.
 
     Parameters
     ----------
@@ -91,10 +93,13 @@ def monotone_pieces(
     moving = np.flatnonzero(rise)
     here, after = moving[:-1], moving[1:]
     turns = here[(rise[here] != rise[after]) & (of[here] == of[after]) & ~is_flat[of[here]]] + 1
+    # What turns at every few points of the scan was not seen by it.
+    is_wild = np.bincount(member[of[turns]], minlength=len(breaks)) > _MAX_TURNS
+    turns = turns[~is_wild[member[of[turns]]]]
     extrema = _extrema(g, member[of[turns]], z, turns)
     flat = tuple((int(member[i]), float(low[i]), float(high[i])) for i in np.flatnonzero(is_flat))
     # Ends of the pieces, and the scanned points inside of each: from `start` up to `stop`.
-    moves, near = np.flatnonzero(~is_flat), z[turns + np.array([[-1], [0], [1]])]
+    moves, near = np.flatnonzero(~is_flat & ~is_wild[member]), z[turns + np.array([[-1], [0], [1]])]
     owner = np.append(moves, of[turns])
     left, right = np.append(low[moves], extrema), np.append(high[moves], extrema)
     start = np.append(begin[moves], turns - 1 + (near <= extrema).sum(axis=0))

@@ -13,13 +13,14 @@ from __future__ import annotations
 import numpy as np
 
 LEVEL = 1e-4  # chance that noise is taken for a direction
-MOST = 32  # directions that are looked for
+MOST = 32  # singular vectors that are tried
 
 
 def confirmed_directions(moved: np.ndarray, fresh: np.ndarray) -> np.ndarray:
     """Orthonormal rows (k, d): leading directions of a change that fresh samples confirm.
 
-    Pairs of singular vectors are tried in their order until one fails.
+    Every pair of leading singular vectors is tried: noise that the batch has in common for all
+    neurons may come before a direction.
 
     Parameters
     ----------
@@ -46,11 +47,9 @@ def confirmed_directions(moved: np.ndarray, fresh: np.ndarray) -> np.ndarray:
         return np.empty((0, d))
     most = min(MOST, *moved.shape)
     left, _, right = randomized_svd(moved, most, random_state=0)
-    for k in range(most):
-        other = left[:, k] @ fresh
-        size = float(np.linalg.norm(other))
-        cosine = float(other @ right[k]) / size if size > 0 else 0.0
-        chance = 0.5 * betainc((d - 1) / 2, 0.5, 1 - min(cosine**2, 1.0))  # [GS-2]
-        if cosine <= 0 or chance > LEVEL:
-            return np.asarray(right[:k])
-    return np.asarray(right)
+    others = left.T @ fresh
+    sizes = np.linalg.norm(others, axis=1)
+    cosines = np.einsum("ij,ij->i", others, right) / np.where(sizes > 0, sizes, 1.0)
+    chances = 0.5 * betainc((d - 1) / 2, 0.5, 1 - np.minimum(cosines**2, 1.0))  # [GS-2]
+    confirmed: np.ndarray = right[(cosines > 0) & (chances < LEVEL / most)]
+    return confirmed

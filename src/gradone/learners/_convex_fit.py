@@ -16,8 +16,9 @@ import numpy as np
 from ._convex_losses import SmoothLoss
 from ._design import Design
 
-_LEAST_STEP = 1e-10
+_SHORT_STEP, _LEAST_STEP = 0.1, 1e-6
 _ARMIJO = 1e-4
+_ROUNDING = 1e-14
 
 
 class Fitted(NamedTuple):
@@ -86,26 +87,30 @@ def newton_fit(
     def objective(theta: np.ndarray, f: np.ndarray) -> float:
         return float(loss.value(y, f).sum() + 0.5 * (penalty * theta) @ theta)
 
-    value, gap = objective(theta, f), np.inf
+    value, gap, is_careful = objective(theta, f), np.inf, start is None
     for iteration in range(max_iter + 1):
-        gradient = design.backward(loss.slope(y, f)) + penalty * theta
+        slopes = loss.slope(y, f)
+        gradient = design.backward(slopes) + penalty * theta
         gap = _gap(gradient, theta, ridge, design) / max(value, np.finfo(float).tiny)
         if gap <= tol or iteration == max_iter:
             break
-        inverse = newton_solve(design.weighted_gram(loss.curvature(y, f)), penalty)
-        step = -inverse(gradient)
-        along, slope = design.forward(step), float(gradient @ step)
-        t = 1.0
-        while True:
-            reached = objective(theta + t * step, f + t * along)
-            # At the bottom the decrease drowns in rounding: then the full step is the right one.
-            if reached <= value + _ARMIJO * t * slope or -slope <= 1e-14 * value:
-                break
+        # Far from the minimum Newton's parabola may be flat (all rows of Huber's loss far off); the
+        # one that lies above the loss always leads down.
+        weights = loss.majorant(y, f) if is_careful else loss.curvature(y, f)
+        step = -newton_solve(design.weighted_gram(weights), penalty)(gradient)
+        along, slope, t = design.forward(step), float(gradient @ step), 1.0
+        reached = objective(theta + step, f + along)
+        # At the bottom the decrease drowns in rounding: then the full step is the right one.
+        while reached > value + _ARMIJO * t * slope and -slope > _ROUNDING * value:
             t /= 2
             if t < _LEAST_STEP:
-                return Fitted(theta, f, gap, iteration)
-        theta, value = theta + t * step, reached
-        f = f + t * along
+                break
+            reached = objective(theta + t * step, f + t * along)
+        if t < _LEAST_STEP and is_careful:
+            break
+        is_careful = t < _SHORT_STEP
+        if t >= _LEAST_STEP:
+            theta, value, f = theta + t * step, reached, f + t * along
     return Fitted(theta, f, gap, iteration)
 
 

@@ -20,6 +20,9 @@ class SmoothLoss(Protocol):
     def curvature(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
         """Second derivative by f, where it exists."""
 
+    def majorant(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
+        """Curvature of a parabola that touches the loss at f and lies above it everywhere."""
+
 
 @dataclass(frozen=True)
 class Logistic:
@@ -47,6 +50,11 @@ class Logistic:
 
         return expit(f) * expit(-f)
 
+    def majorant(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
+        """Curvature of a parabola above the loss that touches it at f."""
+        size = np.maximum(np.abs(f), 1e-6)
+        return np.tanh(size / 2) / (2 * size)
+
 
 @dataclass(frozen=True)
 class Huber:
@@ -73,6 +81,10 @@ class Huber:
     def curvature(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
         """Second derivative by f."""
         return (np.abs(y - f) <= self.delta).astype(np.float64)
+
+    def majorant(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
+        """Curvature of a parabola above the loss that touches it at f."""
+        return self.delta / np.maximum(np.abs(y - f), self.delta)
 
 
 @dataclass(frozen=True)

@@ -82,12 +82,19 @@ class FeatureMap:
         """The same for rows that :meth:`inputs` has scaled, of some neurons."""
         features = np.matmul(inputs, self.weights[neurons].T, out=out)
         bias = self.bias[neurons]
-        shifted, tree = bool(bias.any()), self.activation.expression.tree
+        shifted, tree, total = bool(bias.any()), self.activation.expression.tree, 0.0
         for part in row_blocks(len(features), max(1, CACHED_NUMBERS // max(len(bias), 1))):
             some = features[part]
             if shifted:
                 some += bias
             some[...] = evaluate_columns(tree, lambda index, some=some: some)  # type: ignore[misc]
+            with np.errstate(over="ignore", invalid="ignore"):
+                total += float(some.sum())
+        if not math.isfinite(total):
+            raise BadData(
+                f"the activation '{self.activation.text}' overflows on these inputs. Use "
+                "standardize=True, or an activation that grows more slowly."
+            )
         return features
 
     def blocks(

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -221,5 +221,5 @@ def add_gram(total: np.ndarray, block: np.ndarray, *, rows: bool = False) -> np.
     if block.dtype == np.float32:
         total += blas.ssyrk(1.0, block.T, trans=rows)
         return total
-    added: Any = blas.dsyrk(1.0, block.T, beta=1.0, c=total, trans=rows, overwrite_c=1)
-    return added  # type: ignore[no-any-return]
+    added: np.ndarray = blas.dsyrk(1.0, block.T, beta=1.0, c=total, trans=rows, overwrite_c=1)
+    return added

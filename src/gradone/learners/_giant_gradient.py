@@ -41,7 +41,7 @@ class FirstLayer:
 
 
 class GradientSum:
-    """Minus the gradient [GS-1] of a network, times p, summed over blocks of rows.
+    r"""Minus the gradient [GS-1] of a network, times p, summed over blocks of rows.
 
     Parameters
     ----------
@@ -49,6 +49,8 @@ class GradientSum:
         The network.
     with_output : bool
         Whether the output f is taken off the labels, or left out of [GS-1].
+    with_linear : bool
+        Whether the leading order :math:`\overline{\sigma'}\;\overline{y x}` stays in the mean.
 
     Examples
     --------
@@ -60,13 +62,18 @@ class GradientSum:
     (array([[2.]]), 4.0)
     """
 
-    def __init__(self, layer: FirstLayer, *, with_output: bool = True) -> None:
+    def __init__(
+        self, layer: FirstLayer, *, with_output: bool = True, with_linear: bool = True
+    ) -> None:
         self._layer, self._with_output = layer, with_output and not layer.mirrored
+        self._with_linear = with_linear
         p, d = layer.weights.shape
         # A mirrored network is zero, and the gradients of its pairs are opposite.
         self._q = p // 2 if layer.mirrored else p
         self._total, self._squares, self._n = np.zeros((self._q, d)), 0.0, 0
+        self._slopes, self._linear = np.zeros(self._q), np.zeros(d)
         self._slope = layer.activation.derivative()
+        self._readout = (layer.second_layer / p).astype(layer.weights.dtype)
         self._buffer = np.empty((0, self._q), layer.weights.dtype)
 
     def add(self, X: np.ndarray, y: np.ndarray) -> None:
@@ -79,11 +86,16 @@ class GradientSum:
             self._squares += self._pull(field[part], y[part])
         self._total += field.T @ X
         self._n += n
+        if not self._with_linear:
+            self._linear += y @ X
 
     @property
     def mean(self) -> np.ndarray:
         """Mean (p, d) over the rows."""
-        mean = self._total * (self._layer.second_layer[: self._q, None] / self._n)
+        mean = self._total / self._n
+        if not self._with_linear:
+            mean -= np.outer(self._slopes / self._n, self._linear / self._n)
+        mean *= self._layer.second_layer[: self._q, None]
         return np.concatenate([mean, -mean]) if self._layer.mirrored else mean
 
     @property
@@ -97,10 +109,11 @@ class GradientSum:
         if layer.bias.any():
             field += layer.bias[: self._q]
         if self._with_output:
-            readout = (layer.second_layer / len(layer.bias)).astype(field.dtype)
-            residual = y - values_of(layer.activation, field) @ readout
-        field[...] = values_of(self._slope, field)
-        field *= residual[:, None].astype(field.dtype)
+            residual = y - values_of(layer.activation, field) @ self._readout
+        slopes = values_of(self._slope, field)
+        if not self._with_linear:
+            self._slopes += np.sum(slopes, axis=0)
+        np.multiply(slopes, residual[:, None].astype(field.dtype), out=field)
         return float(residual @ residual)
 
 

@@ -72,13 +72,15 @@ class HermiteKernel:
         for part in row_blocks(n, max(1, _CHUNK_NUMBERS // per_row)):
             s = np.sqrt(variances[part])[:, None]
             z, weights = _nodes(kinks, s)
-            values = weights * self.activation(s * z)
-            for k, he in enumerate(orthonormal_hermite(z, self.degree)):
-                coefficients[part, k] = np.einsum("iq,iq->i", values, he)
-            squares = self.activation(s * z) ** 2
-            if self.tangent:
-                squares = squares + (s * self.activation.derivative()(s * z)) ** 2
-            diagonal[part] = np.einsum("iq,iq->i", weights, squares)
+            with np.errstate(over="ignore", invalid="ignore"):  # looked for below
+                values = self.activation(s * z)
+                squares = values**2
+                if self.tangent:
+                    squares += (s * self.activation.derivative()(s * z)) ** 2
+                diagonal[part] = np.einsum("iq,iq->i", weights, squares)
+                values *= weights
+                for k, he in enumerate(orthonormal_hermite(z, self.degree)):
+                    coefficients[part, k] = np.einsum("iq,iq->i", values, he)
         if self.tangent:
             coefficients *= np.sqrt(np.arange(1.0, self.degree + 2.0))
         if not np.isfinite(diagonal).all():
@@ -95,7 +97,7 @@ class HermiteKernel:
         whole = math.sqrt(max(float(right.diagonal.max()), np.finfo(float).tiny))
         present = np.flatnonzero(np.abs(right.coefficients).max(axis=0) > _NOTHING * whole)
         columns = np.ascontiguousarray(right.coefficients.T)
-        for part in row_blocks(len(out), max(1, _CACHED_NUMBERS // max(out.shape[1], 1))):
+        for part in row_blocks(len(out), max(1, _CACHED_NUMBERS // covariances.shape[1])):
             sizes = np.sqrt(left.variances[part, None] * right.variances)
             t = covariances[part] / np.maximum(sizes, np.finfo(np.float64).tiny)
             total, power, reached = np.zeros_like(t), np.ones_like(t), 0

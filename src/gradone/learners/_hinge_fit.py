@@ -19,6 +19,7 @@ from ._convex_fit import Fitted, newton_solve
 from ._design import Design
 
 _SHARE = 0.995  # of the way to the border that a step may go
+_ROUNDING = 1e-3
 
 
 @dataclass
@@ -80,11 +81,14 @@ def hinge_fit(design: Design, y: np.ndarray, ridge: float, *, tol: float, max_it
     penalty[: design.penalized] = ridge
     half = np.full(n, 0.5)
     at = _Point(np.zeros(design.columns), np.zeros(n), np.ones(n), np.full(n, 2.0), half, half)
-    gap = np.inf
+    best = Fitted(at.theta, at.f, np.inf, 0)
     for iteration in range(max_iter + 1):
         pulled = design.backward(y * at.alpha)
-        gap = _gap(at, y, pulled, ridge, design.penalized)
-        if gap <= tol or iteration == max_iter:
+        gap, objective = _gap(at, y, pulled, ridge, design.penalized)
+        if gap < best.gap:
+            best = Fitted(at.theta, at.f, gap, iteration)
+        # Once the products are far below the tolerance, what is left of the gap is rounding.
+        if gap <= tol or 2 * n * at.complementarity < _ROUNDING * tol * objective:
             break
         ratio = 1 / (at.xi / at.mu + at.s / at.alpha)
         inverse = newton_solve(design.weighted_gram(ratio), penalty)
@@ -116,18 +120,20 @@ def hinge_fit(design: Design, y: np.ndarray, ridge: float, *, tol: float, max_it
         step = direction(target - ahead.alpha * ahead.s, target - ahead.mu * ahead.xi)
         primal, dual = _lengths(at, step)
         at = at.moved(step, _SHARE * primal, _SHARE * dual)
-    return Fitted(at.theta, at.f, gap, iteration)
+    return best
 
 
-def _gap(at: _Point, y: np.ndarray, pulled: np.ndarray, ridge: float, m: int) -> float:
-    """Duality gap as a share of the primal objective."""
+def _gap(
+    at: _Point, y: np.ndarray, pulled: np.ndarray, ridge: float, m: int
+) -> tuple[float, float]:
+    """Duality gap as a share of the primal objective, and that objective."""
     primal = float(np.maximum(0.0, 1.0 - y * at.f).sum()) + 0.5 * ridge * float(
         at.theta[:m] @ at.theta[:m]
     )
     dual = float(at.alpha.sum()) - float(pulled[:m] @ pulled[:m]) / (2 * ridge)
     # With an intercept sum(y alpha) = 0 must hold; what it misses is worth |b| per unit.
     missed = float(np.abs(pulled[m:] * at.theta[m:]).sum()) + float(np.abs(pulled[m:]).sum())
-    return (abs(primal - dual) + missed) / primal
+    return (abs(primal - dual) + missed) / primal, primal
 
 
 def _lengths(at: _Point, step: _Point) -> tuple[float, float]:

@@ -144,8 +144,9 @@ class MovedFeatures(CallbackSupportMixin, RegressorMixin, BaseEstimator):
         weights, bias = self._finished(layer)
         self.weights_, self.bias_ = like(template, weights), like(template, bias)
         self.second_layer_ = like(template, layer.second_layer)
-        # The last step must be one that fresh samples would have made too.
-        fresh = GradientSum(before, with_output=False)
+        # The last step must be one that fresh samples would have made too. Their labels still hold
+        # the error of the linear part that was taken off, which also moved the weights.
+        fresh = GradientSum(before, with_output=False, with_linear=not self.preprocess)
         self._fit_readout(reader, template, fresh)
         moved = confirmed_directions(self._change(start, layer), fresh.mean)
         self.directions_ = like(template, moved)

@@ -2,9 +2,8 @@ r"""What the learners that train a two-layer network by gradients have in common
 
 from __future__ import annotations
 
-import inspect
 import math
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from ..base.arrays import array_namespace, check_new, like, to_numpy
 from ..base.errors import BadData, NotConverged
 from ..targets.sampled import whole_number
-from ..targets.student import Student, read_student
+from ..targets.student import Student, check_decay, read_student
 from ._machine import Network
 from ._standardize import chunk_rows, row_blocks, standardization
 
@@ -21,7 +20,7 @@ _SHARE = 0.25  # of the largest stable step
 _ROWS = 4096  # that the curvature is estimated from
 _INNER = 0.5  # inner step over outer step
 _RADIUS = 0.05
-_STUDENT = tuple(inspect.signature(read_student).parameters)
+_STUDENT = tuple(field.name for field in fields(Student))
 
 
 class TwoLayerLearner(RegressorMixin, BaseEstimator):
@@ -99,6 +98,7 @@ class TwoLayerLearner(RegressorMixin, BaseEstimator):
         self._reused = reused
         if student.step_size == "auto":
             student = _with_steps(student, _SHARE * self._stable_step(student, rows))
+            check_decay(student.eta, student.weight_decay)
         self._student = student
         if hasattr(self, "weights_"):  # of an earlier fit
             del self.weights_
@@ -136,16 +136,17 @@ class TwoLayerLearner(RegressorMixin, BaseEstimator):
 
     def _store(self, X: Any, network: Network) -> None:
         """Keep what was learned; raise if the network ran away."""
-        self.n_iter_ += network.updates
+        made = self.n_iter_ + network.updates
         if network.diverged:
             stable = self._stable_step(self._student, to_numpy(X))
             raise NotConverged(
-                f"{type(self).__name__} diverged at update {self.n_iter_}: with step_size = "
+                f"{type(self).__name__} diverged at update {made}: with step_size = "
                 f"{self.step_size_:.3g} the weights grew beyond all bounds. The largest step that "
                 f"is stable at the start is about {stable:.3g}: use a smaller step_size, "
                 'or "auto", or geometry="spherical". The weights until then are in error.last.',
                 last=network.weights,
             )
+        self.n_iter_ = made
         double = array_namespace(X).float64
         self.weights_ = like(X, network.weights)
         self.readout_ = like(X, network.readout, dtype=double)
@@ -165,6 +166,7 @@ def stable_step(student: Student, X: np.ndarray, *, reused: bool) -> float:
     With the second moments :math:`C = E[x x^\top]` of the inputs and batches of b samples,
 
     .. math:: \eta < \frac{2}{(\lambda_{max}(C) + \mathrm{Tr}\,C/b)\,\sum_j a_j^2 E[\sigma'(u)^2]}.
+              \qquad [GD-4]
 
     Parameters
     ----------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -200,14 +200,21 @@ class DotKernelRidge(RegressorMixin, BaseEstimator):
             Inputs.
         """
         _, X = check_new(self, X)
-        rows, kernel, alpha = to_numpy(X), self._kernel(), to_numpy(self.dual_coef_)
-        known = to_numpy(self.inputs_).astype(np.float64, copy=False)
-        out = np.empty(len(rows))
-        for part in row_blocks(len(rows), self._block_rows(len(known))):
-            inputs = self._inputs(rows[part]).astype(np.float64, copy=False)
-            facts = kernel.rows(self._covariances(inputs))
-            out[part] = kernel(self._covariances(inputs, known), facts, self._rows) @ alpha
+        out = np.empty(X.shape[0])
+        for part, values in self._across(to_numpy(X)):
+            out[part] = values @ to_numpy(self.dual_coef_)
         return like(X, out + self.intercept_)
+
+    def kernel_matrix(self, X: Any) -> Any:
+        """Kernel (m, n) of new inputs with the training inputs.
+
+        Parameters
+        ----------
+        X : array-like (m, d)
+            Inputs.
+        """
+        _, X = check_new(self, X, method="kernel_matrix")
+        return like(X, np.concatenate([values for _, values in self._across(to_numpy(X))]))
 
     # ---- the kernel
 
@@ -249,6 +256,14 @@ class DotKernelRidge(RegressorMixin, BaseEstimator):
         covariances /= d
         covariances += offset
         return covariances
+
+    def _across(self, X: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+        """Rows of a block, and their kernel with the training inputs."""
+        kernel, known = self._kernel(), to_numpy(self.inputs_).astype(np.float64, copy=False)
+        for part in row_blocks(len(X), self._block_rows(len(known))):
+            inputs = self._inputs(X[part]).astype(np.float64, copy=False)
+            facts = kernel.rows(self._covariances(inputs))
+            yield part, kernel(self._covariances(inputs, known), facts, self._rows)
 
     def _block_rows(self, columns: int) -> int:
         return self.chunk_size or chunk_rows(columns)

@@ -94,7 +94,7 @@ class GiantStep(MovedFeatures):
         First layer, in units of the standardized features.
     directions_ : array (k, d)
         Orthonormal: leading directions of the change of the weights that the fresh samples of the
-        readout confirm, at a level of 1e-4 for each.
+        readout confirm; noise passes with probability 1e-4.
     bias_, second_layer_, readout_ : array (width,)
         Biases, second layer during the steps, and fitted readout.
     linear_ : array (d,)

@@ -30,7 +30,7 @@ class OnlineSGD(CallbackSupportMixin, TwoLayerLearner):
     weights are moved along the gradient of :math:`\tfrac12 (y - f)^2`, batch by batch:
 
     .. math:: w_j \leftarrow w_j + \frac{\eta}{b} \sum_\mu a_j (y_\mu - f(x_\mu))\,
-              \sigma'(\langle w_j, x_\mu\rangle + b_j)\,x_\mu    [OS-1]
+              \sigma'(\langle w_j, x_\mu\rangle + b_j)\,x_\mu    [GD-2]
 
     for the rule ``"plain"``; the other rules take gradients more than once from the same batch.
 
@@ -42,7 +42,8 @@ class OnlineSGD(CallbackSupportMixin, TwoLayerLearner):
         Function of ``z``: ``"relu(z)"``, ``"tanh(z + 0.2)"``.
     step_size : float or "auto"
         :math:`\eta`, on the mean gradient of a batch; of order 1/d for single samples. ``"auto"``:
-        a quarter of the largest step that is stable at the start, from the first rows.
+        a quarter of the largest step that is stable at the start, from the first rows [GD-4]. It
+        knows the inputs, not the target: for a known one ``gd.dynamics.sgd`` chooses by theory.
     rule : str
         ``"plain"``, ``"extragradient"``, ``"sam"``, ``"sam_normalized"``, ``"k_steps"`` or
         ``"look_ahead"``: see :class:`gradone.targets.student.Student`.
@@ -101,7 +102,8 @@ class OnlineSGD(CallbackSupportMixin, TwoLayerLearner):
     It learns a direction after a number of samples that the information exponent l of the target
     sets: n = O(d) for l = 1, O(d log d) for l = 2, :math:`d^{l-1}` beyond; rules that use a batch
     twice need O(d) or O(d log d) for every target of generative exponent 1 or 2
-    (``gd.analyze(target)`` tells). On a small table one pass may be short: call ``partial_fit``
+    (``gd.analyze(target)`` tells). If the weights run away, ``NotConverged`` says at which update
+    and which step would have been stable. On a small table one pass may be short: call ``partial_fit``
     again with the same rows, or take ``ReusedBatch``.
 
     Cost: 4 n d width operations for each gradient of a batch. Memory beyond X: one chunk. In

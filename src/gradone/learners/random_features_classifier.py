@@ -172,7 +172,7 @@ class RandomFeaturesClassifier(ClassifierMixin, FrozenFeatures):
             return classes
         return array_namespace(X).asarray(classes)
 
-    @available_if(_is_logistic)
+    @available_if(_is_logistic)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Any:
         """Probabilities (n, k) of the classes, for the logistic loss.
 
@@ -198,7 +198,7 @@ class RandomFeaturesClassifier(ClassifierMixin, FrozenFeatures):
         k = len(self.classes_)
         if k < 2:
             raise BadData(
-                f"all {len(y)} labels are of one class, {self.classes_[0]!r}: "
+                f"all {len(y)} labels are of one class, {self.classes_[0].item()!r}: "
                 f"{type(self).__name__} needs rows of at least two classes"
             )
         if k == 2:

@@ -60,7 +60,7 @@ class ResidualStep(MovedFeatures):
         First layer, in units of the standardized features.
     directions_ : array (k, d)
         Orthonormal: leading directions of the weights that the fresh samples of the readout
-        confirm, at a level of 1e-4 for each.
+        confirm; noise passes with probability 1e-4.
     bias_, second_layer_, readout_ : array (width,)
         Biases, second layer during the step, and fitted readout.
     linear_ : array (d,)

@@ -29,7 +29,7 @@ class ReusedBatch(CallbackSupportMixin, TwoLayerLearner):
     weights are moved along the gradient of the training error,
 
     .. math:: w_j \leftarrow w_j + \frac{\eta}{n} \sum_{\mu=1}^n a_j (y_\mu - f(x_\mu))\,
-              \sigma'(\langle w_j, x_\mu\rangle + b_j)\,x_\mu,    [RB-1]
+              \sigma'(\langle w_j, x_\mu\rangle + b_j)\,x_\mu,    [GD-3]
 
     with all samples at each step, or with mini-batches over several epochs.
 
@@ -43,7 +43,7 @@ class ReusedBatch(CallbackSupportMixin, TwoLayerLearner):
         Function of ``z``: ``"relu(z)"``, ``"tanh(z + 0.2)"``.
     step_size : float or "auto"
         :math:`\eta`, on the mean gradient; of order 1 for all samples at once. ``"auto"``: a
-        quarter of the largest step that is stable at the start.
+        quarter of the largest step that is stable at the start [GD-4].
     rule : str
         ``"plain"``, ``"extragradient"``, ``"sam"``, ``"sam_normalized"``, ``"k_steps"`` or
         ``"look_ahead"``: see :class:`gradone.targets.student.Student`.
@@ -107,7 +107,8 @@ class ReusedBatch(CallbackSupportMixin, TwoLayerLearner):
     to which one pass of SGD is blind. Directions that only an even function of the label's moments
     shows need O(log d) steps; of a parity of three directions it learns nothing at n = O(d).
 
-    Cost: 4 n d width operations for each gradient. Memory beyond X: a standardized copy.
+    If the weights run away, ``NotConverged`` says at which update and which step would have been
+    stable. Cost: 4 n d width operations for each gradient. Memory beyond X: a standardized copy.
 
     References
     ----------

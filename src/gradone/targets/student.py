@@ -137,6 +137,7 @@ def read_student(
     train_readout: float | None = None,
     train_bias: float | None = None,
     weight_decay: float = 0.0,
+    flow: bool = False,
 ) -> Student:
     """Student from the arguments of a user, all of them checked.
 
@@ -153,6 +154,9 @@ def read_student(
         1/width: write it here if it is wanted.
     bias : float or array
         One number for all neurons, or one for each.
+    flow : bool
+        Whether step sizes are in units of a flow, in which many updates make one unit of time: the
+        decay may then be of any size.
 
     Examples
     --------
@@ -183,11 +187,8 @@ def read_student(
         optional[name] = _number(name, value, signed=signed)
     _check_needed(named_rule, optional, automatic=step_size == "auto")
     weight_decay = 0.0 if weight_decay == 0 else _number("weight_decay", weight_decay)
-    if step_size != "auto" and float(step_size) * weight_decay >= 1:
-        raise BadData(
-            f"step_size * weight_decay must be below 1, got {float(step_size) * weight_decay:g}: "
-            "the decay would turn the weights around; use a smaller weight_decay"
-        )
+    if step_size != "auto" and not flow:
+        check_decay(float(step_size), weight_decay)
     trained: dict[str, float | None] = {
         name: None if value is None else _number(name, value)
         for name, value in (("train_readout", train_readout), ("train_bias", train_bias))
@@ -247,6 +248,22 @@ def read_start(init: Any, *, width: int, r: int) -> Start:
             "these overlaps; make M smaller or Q larger"
         )
     return M, Q
+
+
+def check_decay(step_size: float, weight_decay: float) -> None:
+    """Refuse a decay that would turn the weights around in one update.
+
+    Examples
+    --------
+    >>> check_decay(0.5, 3.0)
+    Traceback (most recent call last):
+    gradone.base.errors.BadData: step_size * weight_decay must be below 1, got 1.5: ...
+    """
+    if step_size * weight_decay >= 1:
+        raise BadData(
+            f"step_size * weight_decay must be below 1, got {step_size * weight_decay:g}: "
+            "the decay would turn the weights around; use a smaller weight_decay"
+        )
 
 
 def _check_needed(rule: Rule, given: Mapping[str, Any], *, automatic: bool) -> None:

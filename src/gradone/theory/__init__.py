@@ -13,6 +13,12 @@ from typing import TYPE_CHECKING, Any
 from ._registry import THEORIES as THEORIES
 
 if TYPE_CHECKING:
+    from ._first_step import first_step_overlap as first_step_overlap
+    from ._one_step_bounds import best_neuron as best_neuron
+    from ._one_step_bounds import risk_bounds as risk_bounds
+    from ._one_step_model import KnownBias as KnownBias
+    from ._one_step_search import optimal_ridge as optimal_ridge
+    from ._one_step_search import optimal_step as optimal_step
     from .covariates import gaussian_covariates as gaussian_covariates
     from .feature_ridge import random_feature_ridge as random_feature_ridge
     from .hitting import hitting_time as hitting_time
@@ -26,14 +32,20 @@ if TYPE_CHECKING:
 # Public name -> module of this room that defines it, loaded on first use. No module has the name
 # of a function: importing it would put the module in the place of the function.
 _PUBLIC = {
+    "KnownBias": "_one_step_model",
     "amp_thresholds": "thresholds",
+    "best_neuron": "_one_step_bounds",
+    "first_step_overlap": "_first_step",
     "gaussian_covariates": "covariates",
     "hitting_time": "hitting",
     "learning_curve": "tables",
+    "optimal_ridge": "_one_step_search",
+    "optimal_step": "_one_step_search",
     "phase_diagram": "scaling",
     "power_law": "power_laws",
     "random_feature_ridge": "feature_ridge",
     "ridge_from": "penalties",
+    "risk_bounds": "_one_step_bounds",
     "scaling_law": "scaling",
 }
 

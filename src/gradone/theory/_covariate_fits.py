@@ -14,13 +14,10 @@ from ._deterministic_equivalents import Spectrum, equivalents
 from ._erm_huber import HuberOutput, Noise
 from ._erm_labels import TwoLabels
 from ._erm_margin import MarginOutput
-from ._erm_solve import Averages, Field, Learned, learn
+from ._erm_solve import Learned, learn
 from ._features_points import label_error
 from ._features_spectrum import Sums
 from ._points import Point
-
-_ROOT = 1e-13
-_MOST_STEPS = 100
 
 
 @dataclass(frozen=True)
@@ -141,16 +138,9 @@ class LabelFit:
 
     def __call__(self, n: float, ridge: float) -> Point:
         """Quantities at one point, with their errors."""
-        plain = MarginOutput(self.labels, self.loss)
-        output = _Balanced(plain) if self.mean else plain
-        found = learn(output, self.model.sums, samples=n, ridge=ridge, free_bias=False)
+        output = MarginOutput(self.labels, self.loss)
+        found = learn(output, self.model.sums, samples=n, ridge=ridge, free_bias=self.mean != 0)
         field, error = found.field, found.error
-        b_error = 0.0
-        if isinstance(output, _Balanced):
-            b = output.intercept(field, 1)
-            moved = Field(field.V + error.V, field.q + error.q, field.m + error.m, b)
-            b_error = abs(output.intercept(moved, 0) - b) + _ROOT
-            field = field._replace(b=b)
         shift = error.q + 2 * float(error.m[0]) * field.q / max(abs(float(field.m[0])), 1e-8)
         wrong, wrong_error = label_error(self.labels, field, 0.0, shift)
         values = {
@@ -159,51 +149,11 @@ class LabelFit:
             "intercept": field.b,
         } | _common(found, math.sqrt(self.model.rho), 1.0)
         errors = {
-            "zero_one_error": wrong_error + b_error,
+            "zero_one_error": wrong_error + error.b,
             "train_loss": found.loss_error,
-            "intercept": b_error,
+            "intercept": error.b,
         } | _common_errors(found, math.sqrt(self.model.rho), 1.0)
-        if not self.mean:
-            del values["intercept"], errors["intercept"]
         return Point(values, errors, _status(found))
-
-
-class _Balanced:
-    """Averages at the intercept that balances the output function, E g = 0.
-
-    Its root is found at each law of the output, because an intercept that is one more variable of
-    the fixed point makes the iteration cycle when classes are of very different size.
-    """
-
-    def __init__(self, output: MarginOutput) -> None:
-        self._output, self.r = output, output.r
-        self._b = 0.0
-
-    def averages(self, field: Field, resolution: int = 0) -> Averages:
-        """Averages at a law of the output."""
-        return self._output.averages(
-            field._replace(b=self.intercept(field, resolution)), resolution
-        )
-
-    def intercept(self, field: Field, resolution: int) -> float:
-        """Root of the mean of g, which falls with b: Newton's iteration kept in a bracket."""
-        b, low, high = self._b, -math.inf, math.inf
-        reach = 1 + math.sqrt(field.q)
-        for _ in range(_MOST_STEPS):
-            found = self._output.averages(field._replace(b=b), resolution)
-            if found.mean > 0:
-                low = b
-            else:
-                high = b
-            step = found.mean / found.D if found.D > 0 else math.copysign(reach, found.mean)
-            new = b + min(max(step, -reach), reach)
-            if not low < new < high:
-                new = (low + high) / 2
-            if abs(new - b) <= _ROOT * (1 + abs(b)):
-                break
-            b = new
-        self._b = b
-        return b
 
 
 def _common(found: Learned, overlap: float, norm: float) -> dict[str, float]:

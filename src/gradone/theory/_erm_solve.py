@@ -33,9 +33,12 @@ import numpy as np
 from ..calculus.acceleration import accelerated_fixed_point
 from ..calculus.solvers import Solution
 
-_TOLERANCE = 1e-11
+# By resolution: a coarse rule jumps by its error when the output moves its nodes.
+_TOLERANCE = (1e-8, 1e-11)
 _LARGEST_STEP = 3.0  # of log V, log q, b and the cosines
 _SMALLEST = 1e-60
+_MAX_ITER = 200
+_LADDER = 0.1
 _FARTHEST = 1e6
 
 
@@ -139,7 +142,7 @@ def learn(
         Whether a constant is fitted at no cost.
     """
 
-    def step(x: np.ndarray, resolution: int, is_balanced: bool) -> np.ndarray:
+    def step(x: np.ndarray, resolution: int, is_balanced: bool, ridge: float) -> np.ndarray:
         field = _field(x)
         if is_balanced:
             field = field._replace(b=_balanced(output, field, resolution))
@@ -157,16 +160,27 @@ def learn(
             b += found.mean / max(D, abs(found.mean))
         return np.array([np.log(V), np.log(q), b, *(slope * at.learned / np.sqrt(q))])
 
-    def solved(start: np.ndarray, resolution: int, is_balanced: bool) -> Solution:
-        return accelerated_fixed_point(
-            lambda x: step(x, resolution, is_balanced),
-            start,
-            tolerance=_TOLERANCE,
-            largest=_LARGEST_STEP,
-        )
+    def solved(
+        start: np.ndarray, resolution: int, is_balanced: bool, ridge: float = ridge
+    ) -> Solution:
+        # An iteration that leaves the numbers is found by what it returns, and marked.
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            return accelerated_fixed_point(
+                lambda x: step(x, resolution, is_balanced, ridge),
+                start,
+                tolerance=_TOLERANCE[resolution],
+                max_iter=_MAX_ITER,
+                largest=_LARGEST_STEP,
+            )
 
     def at_two_resolutions(is_balanced: bool) -> tuple[Solution, Solution]:
         coarse = solved(np.zeros(3 + output.r), 0, is_balanced)
+        if not coarse.converged and ridge < _LADDER:
+            # Come down from a larger ridge; V grows like 1/ridge where the data can be fitted.
+            x = np.zeros(3 + output.r)
+            for rung in np.geomspace(_LADDER, ridge, 2 + int(np.log10(_LADDER / ridge))):
+                coarse = solved(x, 0, is_balanced, float(rung))
+                x = coarse.value
         return coarse, solved(coarse.value, 1, is_balanced)
 
     coarse, fine = at_two_resolutions(False)

@@ -68,7 +68,8 @@ def effective_ridge(
         if not moving.any():
             break
         sums = spectrum.sums(kappa)
-        new = (ridge + kappa * (sums.df1 - sums.df2)) / (alpha - sums.df2)
+        with np.errstate(invalid="ignore"):  # at the peak itself, where kappa is known
+            new = (ridge + kappa * (sums.df1 - sums.df2)) / (alpha - sums.df2)
         # Rounding ends the descent: from there on the iterates may go up.
         moving = moving & (new < kappa * (1 - 4 * _EPS)) & (new > 0)
         kappa = np.where(moving, new, kappa)

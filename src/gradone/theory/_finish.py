@@ -17,13 +17,15 @@ if TYPE_CHECKING:
 UNLEARNED = 1e-4  # overlaps below it belong to directions that are not learned
 PERFECT = 1 - 1e-5  # overlaps above it are perfect recovery
 COARSE = {1: 0, 2: -2, 3: -1, 4: -1}  # resolution of the rule over prior means in a coarse climb
+_RATES = {1: 0, 2: -1, 3: -1, 4: -1}  # the same for derivatives of the map
 CLOSE = 0.03  # what comes so close to turning out otherwise is not decided by a coarse climb
 TOLERANCE = 1e-7  # of a finished fixed point
 _NEAR = 0.02  # farthest that the end of a coarse climb may be from the fixed point
 _DIFFERENCE = 1e-4
 _NEWTON_STEPS = 3
 _NEGLIGIBLE = 1e-4  # move after which the averages need not be computed again
-_SHORT = 5e-4  # move of Newton's steps that leaves less than a tenth of the negligible
+_SHORT = 1e-3  # move of Newton's steps that leaves less than a tenth of the negligible
+_RATE_ERROR = 0.005  # relative
 _DERIVATIVE_ERROR = 0.05  # relative, of the differences that Newton's steps use
 
 
@@ -118,8 +120,8 @@ def finish(
         f"{alpha:g}, where a deviation shrinks by {rate:.4f} per iteration; "
         "near a threshold convergence is slow"
     )
-    # Central differences are off by the square of the step, and by what the resolution does.
-    rate_error = 1e-6 + error / max(1e-3, 1 - rate)
+    # Differences are taken at a low resolution, and next to the fixed point.
+    rate_error = _RATE_ERROR * rate + error / max(1e-3, 1 - rate)
     return FixedPoint(M, error, best, at_error, rate, rate_error, count, found.converged, status)
 
 
@@ -167,7 +169,7 @@ def _derivatives(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Derivative of the map in `basis`, and gradients (2, k) of the other averages.
 
-    By central differences at a low resolution: a percent is enough here.
+    By central differences at a low resolution.
     """
     size = min(_DIFFERENCE, 0.05 * _room(M))
     # A new channel: what it chooses for the first neighbor it keeps for the others.
@@ -186,7 +188,7 @@ class _Neighbors:
 
     def __init__(self, evolution: StateEvolution, M: np.ndarray, channel: PosteriorChannel) -> None:
         self.M, self.channel = M, channel
-        self.resolution = COARSE[evolution.r]
+        self.resolution = _RATES[evolution.r]
         self.maps = _group(evolution, M).maps
         self.known: list[tuple[np.ndarray, Averages]] = []
 

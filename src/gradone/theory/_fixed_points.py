@@ -73,12 +73,13 @@ class StateEvolution:
         The latter on few prior means.
         """
         few = COARSE[self.r]
-        parts = (
-            averages(self.channel(0), M, 1),
-            averages(self.channel(1), M, few),
-            averages(self.channel(0), M, few),
+        many = averages(self.channel(0), M, 1)
+        fine, usual = (averages(self.channel(i), M, few) for i in (1, 0))
+        return Averages(
+            many.information + fine.information - usual.information,
+            many.log_evidence + fine.log_evidence - usual.log_evidence,
+            many.test_mse + fine.test_mse - usual.test_mse,
         )
-        return Averages(*(a + b - c for a, b, c in zip(*parts, strict=True)))
 
     def step(self, M: np.ndarray, alpha: float, *, coarse: bool = False) -> np.ndarray:
         """One iteration [SE-1]."""

@@ -52,7 +52,7 @@ class BestNeuron:
 
     @property
     def beats_linear(self) -> bool:
-        """Whether ten times the error, which bounds the risk for large n, beats linear functions."""
+        """Whether ten times the error, a bound of the risk at large n, beats linear functions."""
         return 10 * self.error.value < self.beyond_linear
 
 
@@ -94,11 +94,12 @@ def risk_bounds(target: Sampled | str, activation: Activation | str, spike: floa
 
 
 def best_neuron(target: Sampled | str, activation: Activation | str) -> BestNeuron:
-    r"""Error of the best smoothed neuron,
-    :math:`K^\star = \inf_k \mathbb{E}[(g(z_1) - \mathbb{E}_{z_2}\sigma(kz_1+z_2))^2]`.
+    r"""Error of the best smoothed neuron.
 
-    After one giant step with suitable size the risk is at most
-    :math:`10K^\star + O(\sqrt{K^\star d/n} + d/n)` [OS-13].
+    .. math:: K^\star = \inf_k \mathbb{E}[(g(z_1) - \mathbb{E}_{z_2}\sigma(kz_1+z_2))^2]   [OS-13]
+
+    After one giant step of suitable size the risk is at most
+    :math:`10K^\star + O(\sqrt{K^\star d/n} + d/n)`.
 
     Parameters
     ----------

@@ -42,7 +42,7 @@ import numpy as np
 
 from ..targets.activation import Activation
 from ..targets.target import Target
-from ._one_step_spike import Spike
+from ._one_step_spike import Spike, link_function
 from ._second_layer import SecondLayer
 from ._smeared import line_rule, reach, window
 
@@ -138,8 +138,7 @@ def fields(
     kinks = [k / gamma for k in target.kinks] if gamma else []
     radius = max(reach(target.expression), reach(activation.expression))
     kappa, weights = line_rule(level, radius, kinks, abs(blur / gamma) if gamma else 0.0)
-    link = Activation._from(target.expression)
-    label = window(link, gamma * kappa, blur, level)
+    label = window(link_function(target), gamma * kappa, blur, level)
     rows = []
     for u, c in zip(layer.values, spike.scales, strict=True):
         w = window(activation, spike.strength * u * kappa, float(np.sqrt(c)), level)

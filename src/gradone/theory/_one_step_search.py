@@ -15,12 +15,11 @@ from ..base.estimate import Estimate
 from ..targets.activation import Activation
 from ..targets.sampled import Sampled
 from ..targets.target import Target, as_target
-from ._one_step_model import OneStep, Variant
+from ._one_step_model import OneStep, Point, Variant
 from ._one_step_spike import read_activation, spike_obstacle
 
 _RIDGES = np.geomspace(1e-6, 1e4, 31)
 _STEPS = np.geomspace(0.03, 100.0, 24)
-_PRECISION = 1e-7
 
 
 @dataclass(frozen=True)
@@ -116,20 +115,18 @@ def optimal_step(
     """
     where = _where(alpha=alpha, width_ratio=width_ratio) | {"width": width}
 
-    def best_ridge(step: float) -> float:
-        if ridge is not None:
-            return ridge
+    def best_at(step: float) -> tuple[Point, float]:
         model = _model(target, activation, readout, variant, batch_ratio, step)
-        return _minimize(lambda x: model.point(ridge=x, **where).test, _RIDGES[::3]).value
+        chosen = ridge
+        if chosen is None:
+            # The error is flat at the best ridge: a thousandth of it is precise enough.
+            chosen = _minimize(
+                lambda x: model.point(ridge=x, **where).test, _RIDGES[::5], precision=1e-3
+            ).value
+        return model.point(ridge=chosen, **where), chosen
 
-    def error(step: float) -> float:
-        model = _model(target, activation, readout, variant, batch_ratio, step)
-        return model.point(ridge=best_ridge(step), **where).test
-
-    step = _minimize(error, _STEPS)
-    model = _model(target, activation, readout, variant, batch_ratio, step.value)
-    last = best_ridge(step.value)
-    return _optimum(step, model.point(ridge=last, **where), last)
+    step = _minimize(lambda x: best_at(x)[0].test, _STEPS, precision=1e-5)
+    return _optimum(step, *best_at(step.value))
 
 
 def _model(
@@ -157,7 +154,9 @@ def _where(**numbers: Any) -> dict[str, float]:
     return {name: float(axis_values(name, value)[0]) for name, value in numbers.items()}
 
 
-def _minimize(error: Callable[[float], float], grid: np.ndarray) -> Estimate:
+def _minimize(
+    error: Callable[[float], float], grid: np.ndarray, *, precision: float = 1e-7
+) -> Estimate:
     """Minimum over positive numbers: the best of a grid, then a bounded search in the logarithm."""
     from scipy.optimize import minimize_scalar
 
@@ -165,13 +164,13 @@ def _minimize(error: Callable[[float], float], grid: np.ndarray) -> Estimate:
     around = np.log(grid[[max(place - 1, 0), min(place + 1, len(grid) - 1)]])
     found = minimize_scalar(
         lambda x: error(math.exp(x)), bounds=tuple(around), method="bounded",
-        options={"xatol": _PRECISION},
+        options={"xatol": precision},
     )  # fmt: skip
     value = math.exp(float(found.x))
     note = "at the end of the search" if place in (0, len(grid) - 1) else ""
     # At its minimum the error is flat: its own accuracy of 1e-9 hides changes of about 1e-4.
-    return Estimate(value, 1e-4 * value, "iteration", note)
+    return Estimate(value, (1e-4 + precision) * value, "iteration", note)
 
 
-def _optimum(at: Estimate, point: Any, ridge: float) -> Optimum:
+def _optimum(at: Estimate, point: Point, ridge: float) -> Optimum:
     return Optimum(at, Estimate(point.test, point.test_error, "iteration"), ridge)

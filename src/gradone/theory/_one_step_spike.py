@@ -91,6 +91,12 @@ def read_activation(text: Activation | str) -> Activation:
 
 
 @lru_cache(maxsize=128)
+def link_function(target: Target) -> Activation:
+    """Target of one direction as a function of one variable."""
+    return Activation(target.text)
+
+
+@lru_cache(maxsize=128)
 def activation_moments(activation: Activation) -> ActivationMoments:
     """Gaussian means of an activation and of its derivative.
 
@@ -136,8 +142,8 @@ def link_moments(target: Target) -> LinkMoments:
         expansion.coefficient(1),
         expansion.coefficient(2),
     ]
-    values = (e.value for e in found)
-    return LinkMoments(*values, error=max(e.error for e in found))
+    mean, square, linear, quadratic = (e.value for e in found)
+    return LinkMoments(mean, square, linear, quadratic, max(e.error for e in found))
 
 
 @dataclass(frozen=True)

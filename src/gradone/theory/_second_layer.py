@@ -12,7 +12,7 @@ import numpy as np
 from ..base.errors import BadData
 from ..calculus.grid import gauss_hermite
 
-_GAUSSIAN_NODES = (8, 12)
+_GAUSSIAN_NODES = (10, 16)
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -92,11 +93,10 @@ class Bulk:
         x = np.geomspace(_LOWEST, 1.01, 4 * _POINTS) * self.bound
         inside = np.flatnonzero(self.is_inside(x))
         high = _refined(self.is_inside, x[inside[-1]], x[min(inside[-1] + 1, len(x) - 1)])
-        low = (0.0, float(x[0]))
-        if inside[0] > 0:
-            low = _refined(lambda t: ~self.is_inside(t), x[inside[0] - 1], x[inside[0]])
-        error = max(high[1] - high[0], low[1] - low[0])
-        return sum(low) / 2, sum(high) / 2, error
+        if inside[0] == 0:  # the bulk reaches zero, as far as can be seen
+            return 0.0, sum(high) / 2, max(high[1] - high[0], float(x[0]))
+        low = _refined(lambda t: ~self.is_inside(t), x[inside[0] - 1], x[inside[0]])
+        return sum(low) / 2, sum(high) / 2, max(high[1] - high[0], low[1] - low[0])
 
     def outlier_function(self, x: np.ndarray, kappa: np.ndarray, n: float) -> np.ndarray:
         """The function whose zeros outside the bulk are outliers [FS-2]."""
@@ -110,6 +110,9 @@ class Bulk:
         S = f.scales[0] * self.width_ratio * tau.real
         return own * (1 + S * other) - S * both**2
 
+    def _has_sign(self, x: np.ndarray, *, kappa: np.ndarray, n: float, sign: bool) -> np.ndarray:
+        return (self.outlier_function(x, kappa, n) > 0) == sign
+
     def outliers(self, kappa: np.ndarray, n: float, low: float, high: float) -> list[float]:
         """Eigenvalues outside the bulk [low, high], in increasing order."""
         f = self.fields
@@ -121,12 +124,8 @@ class Bulk:
         for x in ranges:
             sign = self.outlier_function(x, kappa, n) > 0
             for i in np.flatnonzero(sign[1:] != sign[:-1]):
-                start = bool(sign[i])
-                ends = _refined(
-                    lambda t, start=start: (self.outlier_function(t, kappa, n) > 0) == start,
-                    x[i], x[i + 1],
-                )  # fmt: skip
-                found.append(sum(ends) / 2)
+                same = partial(self._has_sign, kappa=kappa, n=n, sign=bool(sign[i]))
+                found.append(sum(_refined(same, x[i], x[i + 1])) / 2)
         return found
 
 

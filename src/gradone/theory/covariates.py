@@ -223,8 +223,8 @@ def _fit(
         )
     if flips and (not labels or flips >= 0.5):
         raise BadData(
-            f"flips are a probability below 1/2 for the losses 'logistic' and 'hinge', got {flips:g} "
-            f"with loss='{loss}'"
+            "flips are a probability below 1/2 for the losses 'logistic' and 'hinge', got "
+            f"{flips:g} with loss='{loss}'"
         )
     if outliers is not None:
         if loss != "huber" or np.shape(outliers) != (2,) or not 0 <= outliers[0] <= 1:

@@ -37,11 +37,12 @@ _GRID = 600
 
 @THEORIES.add("feature_spectrum")
 class FeatureSpectrumTheory(Theory):
-    r"""Spectrum of :math:`\Phi^\top\Phi/n`, the covariance of the features
-    :math:`\Phi_{ik} = \sigma(\langle w_k, x_i\rangle)`.
+    r"""Spectrum of the covariance of the features, before and after one giant step.
 
-    Given the component :math:`\kappa` of the input along the spike the features have other moments
-    [OS-3], so the bulk is that of a sample covariance whose samples differ in size,
+    The features are :math:`\Phi_{ik} = \sigma(\langle w_k, x_i\rangle)`, their covariance
+    :math:`\Phi^\top\Phi/n`. Given the component :math:`\kappa` of the input along the spike they
+    have other moments [OS-3], so the bulk is that of a sample covariance whose samples differ in
+    size,
 
     .. math:: c\beta C_1(C_2-z)\,\tau^2 + (C_2-z+cC_1-c\beta C_1)\,\tau - 1 = 0, \qquad
               \rho(x) = \mathrm{Im}\,\tau(x+i0)/\pi                                       [FS-1]
@@ -203,6 +204,8 @@ class Spectrum:
         self.converged = bool((change < 1e-6).all())
         slope = np.zeros(_GRID + 1)
         slope[1:-1] = np.maximum(tau.imag, 0) / np.pi * half * np.sin(angle[1:-1])
+        if self.low == 0:  # an inverse root, which is finite in the angle
+            slope[0] = slope[1]
         steps = (slope[1:] + slope[:-1]) / 2 * np.diff(angle)
         self._share = np.concatenate([[0.0], np.cumsum(steps)])
         self._zeros = self._bulks[-1].zeros

@@ -84,9 +84,9 @@ class OneStepTheory(Theory):
     Parameters given as sequences become dimensions. Rows start uniformly on the unit sphere and
     independently: pairs of equal rows with opposite u are another model. Errors compare two
     resolutions of all integrals, plus what the iteration leaves. ``known_bias`` is the excess of
-    real gradient steps over the variant ``"gradient"``, 0.15 (c - 1)(1 - gamma^2) of the risk to a
-    factor of two [OS-8]: the noise of the step is not isotropic. Above 2 % a
-    :class:`KnownBias` warning says so.
+    real gradient steps over the variant ``"gradient"``: 0.15 (c - 1)(1 - gamma^2) of the risk for
+    odd activations, about -2 % for others, to a factor of two [OS-8]; the noise of the step is not
+    isotropic. Above 2 % a warning of the class ``gd.theory.KnownBias`` says so.
 
     References
     ----------
@@ -99,7 +99,7 @@ class OneStepTheory(Theory):
     >>> import gradone as gd
     >>> after = gd.predict("sin(z)", "one_step", alpha=[0.9, 3.0], batch_ratio=20.0, step_size=3.0)
     >>> after.test_mse.values.round(4), bool(after.test_mse_err.max() < 1e-8)
-    (array([0.0417, 0.0312]), True)
+    (array([0.0416, 0.0315]), True)
     """
 
     answers = tuple(LABELS)
@@ -206,7 +206,7 @@ def _giant(
         "alignment": spike.alignment,
         "bulk_scale": float(model.layer.shares @ spike.scales),
         "known_bias": bias,
-        "known_bias_err": bias,
+        "known_bias_err": abs(bias),
     }
     return solved, facts | _small_errors(spike.error, point["step_size"])
 

@@ -152,6 +152,10 @@ def scaling_law(
         if ridge_exponent != "best":
             raise BadData(f"ridge_exponent must be a number or 'best', got {ridge_exponent!r}")
         length = power.a * best_u
+    elif np.ndim(ridge_exponent):
+        raise BadData(
+            f"ridge_exponent must be one number, got {ridge_exponent!r}; phase_diagram takes many"
+        )
     else:
         length = _ridge_exponents(ridge_exponent)[0]
     u = power.learned(length, q)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -161,8 +160,8 @@ class SGDFlow(Theory):
             inner_step_size=inner_step_size, inner_steps=inner_steps, radius=radius,
             interpolation=interpolation, loss=loss, geometry=geometry, batch_size=batch_size,
             readout=readout, bias=bias, train_readout=train_readout, train_bias=train_bias,
+            weight_decay=weight_decay, flow=True,
         )  # fmt: skip
-        student = replace(student, weight_decay=_decay(weight_decay))
         _check(student)
         start = _start(student, init, target.r)
         order = np.argsort(time)
@@ -193,16 +192,6 @@ class SGDFlow(Theory):
             fields, coords, source=f"theory:{self.name}", target=target.text, params=params,
             labels=LABELS,
         )  # fmt: skip
-
-
-def _decay(value: Any) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = np.nan
-    if not (np.isfinite(number) and number >= 0):
-        raise BadData(f"weight_decay must be a finite number >= 0, got {value!r}")
-    return number
 
 
 def _check(student: Student) -> None:

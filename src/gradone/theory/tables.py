@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..base.axes import axis_values
-from ..base.errors import BadData
+from ..base.errors import BadData, OutOfRegime
 from ._points import Point, points_curve
 from .covariates import LABELS, known_loss, ridge_values
 from .predict import settled
@@ -67,11 +67,11 @@ def learning_curve(
 
     Notes
     -----
-    Labels of two classes are taken as the sign of a Gaussian field whose mean and covariances
-    reproduce the share of the classes and the covariances of the labels,
-    :math:`\mathbb{E}[vy] = 2\varphi(\tau)\,\mathbb{E}[v\nu]` with
-    :math:`P(y = 1) = \Phi(\tau)` [LC-2]. Labels can be more linear than any such field; they are then
-    taken as a field without noise, and the caveat says so.
+    Squares need no more than second moments. For the other losses the labels are taken as the sign
+    of a Gaussian field whose mean and covariances reproduce the share of the classes and the
+    covariances of the labels, :math:`\mathbb{E}[vy] = 2\varphi(\tau)\,\mathbb{E}[v\nu]` with
+    :math:`P(y = 1) = \Phi(\tau)` [LC-2]. Classes that are well separated clusters are no such
+    field: they are refused.
 
     References
     ----------
@@ -84,22 +84,23 @@ def learning_curve(
     >>> X, y = load_diabetes(return_X_y=True)
     >>> found = gd.theory.learning_curve(X, y, n=[50, 200], ridge=0.1)
     >>> found.test_mse.values.ravel().round()
-    array([3679., 3044.])
+    array([3382., 3005.])
     """
     known_loss(loss, LOSSES)
     X = _matrix(features)
     labels = _numbers(y, len(X)) if loss == "square" else _signs(y, len(X))
     axes = {"n": axis_values("n", n), "ridge": ridge_values(ridge, loss)}
     whole = _moments(X, labels, loss)
+    if whole.share > 1:
+        raise OutOfRegime(
+            "these labels are more predictable than the sign of a Gaussian field can be (a linear "
+            f"fit explains {whole.share:.3g} of the variance that such a field would have): the "
+            "classes are clusters, and a prediction for this loss would be far too large. Use "
+            "loss='square', which holds for labels of any kind"
+        )
     # Which rows a block holds must not depend on the order of the table, which may be sorted.
     block = np.random.default_rng(0).permutation(len(X)) % _BLOCKS
     parts = [_moments(X[block != i], labels[block != i], loss) for i in range(_BLOCKS)]
-    caveat = [CAVEAT]
-    if whole.excess > 1:
-        caveat.append(
-            f"The labels are more linear than the sign of a Gaussian field can be (share "
-            f"{whole.excess:.3g} of its variance): they are taken as a field without noise."
-        )
     found = points_curve(
         _JackknifedPoint(whole, parts, loss),
         axes,
@@ -109,7 +110,7 @@ def learning_curve(
         labels=LABELS,
     )
     found = found.drop_vars([v for v in ("excess_mse", "excess_mse_err") if v in found])
-    return settled(found.assign_attrs(caveat=" ".join(caveat)), "learning_curve", "raise")
+    return settled(found.assign_attrs(caveat=CAVEAT), "learning_curve", "raise")
 
 
 @dataclass(frozen=True)
@@ -118,8 +119,8 @@ class _Moments:
 
     model: CovariateModel
     mean: float
-    excess: float
-    """Share of the field's variance that the features explain; above 1 it was cut."""
+    share: float
+    """Share of the field's variance that the features explain; cut at 1 in the model."""
 
     def point(self, loss: Any) -> Callable[..., Point]:
         from ._covariate_fits import LabelFit, SquareFit

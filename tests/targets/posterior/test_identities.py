@@ -32,14 +32,13 @@ CASES = [
     ("relu(z1) + relu(z2)", 0.0, 1e-4),
     ("z1*z2", 0.0, 1e-4),
     ("tanh(z1*z2)", 0.0, 1e-4),
-    # Nodes move with omega: an error of 5e-4 in log Z is 1.5e-2 in a quotient of differences.
-    ("z1**2 + z2**2", 0.0, 1e-2),
-    pytest.param("sin(z1) + z2**2", 0.0, 2e-2, marks=pytest.mark.slow),
+    ("z1**2 + z2**2", 0.0, 1e-3),
+    pytest.param("sin(z1) + z2**2", 0.0, 1e-3, marks=pytest.mark.slow),
     ("abs(z1)*z2", 0.0, 1e-3),
     ("z1**2 + sign(z1*z2*z3)", 0.0, 1e-4),
     ("z1*z2 + sign(z3)", 0.0, 1e-3),
     pytest.param("z1*z2*z3", 0.0, 1e-3, marks=pytest.mark.slow),
-    pytest.param("z1*z2 + z3**2", 0.0, 1e-2, marks=pytest.mark.slow),
+    pytest.param("z1*z2 + z3**2", 0.0, 1e-3, marks=pytest.mark.slow),
     ("z1**2", 0.1, 1e-4),
     ("z1*z2", 0.1, 1e-4),
     ("max(z1, z2)", 0.1, 1e-4),
@@ -52,6 +51,9 @@ CASES = [
     ("sign(z1) + z2", 0.0, 1e-4),
     ("z1 - 2*z2", 0.3, 1e-9),
 ]
+# Nodes on these level sets move with omega: an error of 5e-4 in log Z, which the other identities
+# bound, is up to 2e-2 in a quotient of differences.
+DIFFERENCES = {"z1**2 + z2**2": 1e-2, "sin(z1) + z2**2": 2e-2, "z1*z2 + z3**2": 1e-2}
 COVARIANCE = np.array(
     [[0.5, 0.2, -0.1, 0.1], [0.2, 0.7, 0.15, 0.0], [-0.1, 0.15, 0.4, 0.05], [0.1, 0.0, 0.05, 0.6]]
 )
@@ -91,6 +93,7 @@ def test_g_is_the_gradient_of_the_log_evidence(text: str, noise: float, toleranc
     # The five-point formula itself leaves step^4/30 of the fifth derivative, and magnifies the
     # error of the rules by 1/step.
     formula = 1e-4
+    tolerance = max(tolerance, DIFFERENCES.get(text, 0.0))
     assert np.abs(gradient - out.g).max() < (tolerance + formula) * np.abs(out.g).max()
     assert np.abs(jacobian - out.dg).max() < 3 * (tolerance + formula) * np.abs(out.dg).max()
     np.testing.assert_allclose(out.dg, np.swapaxes(out.dg, 1, 2), atol=1e-10 * np.abs(out.dg).max())

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ...calculus.branches import family_grams
+from ...calculus.monotone import Family
 from ...calculus.noisy_line import noisy_family_grams
 from ...calculus.output_gram import OutputGram
 from ...targets.language.derivative import derivative
@@ -28,7 +29,7 @@ def last_unknown_grams(
     noise: float,
     known: np.ndarray,
     orders: Sequence[int],
-    otherwise: Callable[[np.ndarray], Grams],
+    otherwise: Callable[[np.ndarray, float], Grams],
     importance: np.ndarray | None = None,
 ) -> list[Grams]:
     r"""Matrices T_k (1 x 1) of the last variable of f for each row of `known`.
@@ -44,7 +45,8 @@ def last_unknown_grams(
     orders : sequence of int
         Values of k.
     otherwise : callable
-        Another method for one row, where the noise is too small to integrate over it.
+        Another method for one row and its importance: where the noise is too small to integrate
+        over it, or the branches are too many.
     importance : ndarray, shape (n,), optional
         How much each row counts in the end: unimportant ones may have larger errors.
 
@@ -52,7 +54,8 @@ def last_unknown_grams(
     --------
     Given :math:`z_1 \ne 0` the label :math:`z_1 z_2` determines :math:`z_2`:
 
-    >>> found = last_unknown_grams(Expression("z1*z2"), 0.0, np.array([[0.3]]), [1], lambda u: {})
+    >>> f, known = Expression("z1*z2"), np.array([[0.3]])
+    >>> found = last_unknown_grams(f, 0.0, known, [1], lambda u, importance: {})
     >>> round(float(found[0][1].value[0, 0]), 9)
     1.0
     """
@@ -90,23 +93,22 @@ def _grams(
     noise: float,
     known: np.ndarray,
     orders: Sequence[int],
-    otherwise: Callable[[np.ndarray], Grams],
+    otherwise: Callable[[np.ndarray, float], Grams],
     importance: np.ndarray,
 ) -> list[Grams]:
     breaks = moving_breaks(tree, known)
     last = known.shape[1] + 1
+    g: Family = lambda i, t: values_at(tree, known[i], t)  # noqa: E731
     if noise:
-        noisy = noisy_family_grams(lambda i, t: values_at(tree, known[i], t), breaks, noise, orders)
-        found = [grams or otherwise(u) for u, grams in zip(known, noisy, strict=True)]
+        grams = noisy_family_grams(g, breaks, noise, orders)
     else:
         slope = derivative(tree, last)
-        found = family_grams(
-            lambda i, t: values_at(tree, known[i], t),
-            lambda i, t: values_at(slope, known[i], t),
-            breaks,
-            orders,
-            importance,
+        grams = family_grams(
+            g, lambda i, t: values_at(slope, known[i], t), breaks, orders, importance
         )
+    found = [
+        gram or otherwise(u, float(w)) for u, w, gram in zip(known, importance, grams, strict=True)
+    ]
     if parity(tree, (last,)) == "even":  # then the odd moments vanish exactly
         zero = OutputGram(np.zeros((1, 1)), 0.0)
         found = [{k: zero if k % 2 else gram for k, gram in grams.items()} for grams in found]

@@ -40,6 +40,7 @@ from .symmetry import invariant_part
 _POINTS, _FEWEST = 1 << 19, 1 << 16
 _MAX_PANELS, _MORE_PANELS = 5, 12
 _NODES, _MORE_NODES = 64, 4096
+_MATTERS = 0.03  # importance of a condition that deserves more points
 _ANYWHERE = 0.5  # value of a known variable on which nothing depends
 
 
@@ -109,12 +110,19 @@ def _grams(f: Expression, noise: float, orders: Sequence[int], points: int, scra
     if f.r == 1:
         slope = f.derivative()
         if not noise:
-            return branch_grams(
+            found = branch_grams(
                 lambda z: f(z[..., None]), lambda z: slope(z[..., None]), f.kinks, orders
             )
-        noisy = noisy_line_grams(lambda z: f(z[..., None]), f.kinks, noise, orders)
-        if noisy is not None:
-            return noisy
+        else:
+            found = noisy_line_grams(lambda z: f(z[..., None]), f.kinks, noise, orders)
+        if found is not None:
+            return found
+    return _by_slices(f, noise, orders, points, scramble)
+
+
+def _by_slices(
+    f: Expression, noise: float, orders: Sequence[int], points: int, scramble: int
+) -> Grams:
     return sliced_grams(
         lambda columns: evaluate_columns(f.tree, lambda i: columns[i - 1]),
         f.r,
@@ -212,17 +220,22 @@ def conditional_grams(
     parts = (label.tree, *label.factors)
     used = sorted({i for part in parts for i in variables(part)} - set(unknown))
 
+    def smaller(node: np.ndarray) -> Expression:
+        return given(f, {i + 1: float(u) for i, u in enumerate(node)})
+
     def at(node: np.ndarray, share: int, scramble: int) -> Grams:
-        fixed = {i + 1: float(u) for i, u in enumerate(node)}
         least = max(points // share, _FEWEST)
-        return output_grams(given(f, fixed), noise, orders, points=least, scramble=scramble)
+        return output_grams(smaller(node), noise, orders, points=least, scramble=scramble)
+
+    def sliced(node: np.ndarray, importance: float) -> Grams:
+        few = _FEWEST >> (1 if importance > _MATTERS else 3)
+        return _by_slices(smaller(node), noise, orders, few, 0)
 
     def at_all(values: np.ndarray, share: int, importance: np.ndarray) -> list[Grams]:
         nodes = np.full((len(values), known.dim), _ANYWHERE)
         nodes[:, [i - 1 for i in used]] = values
         if len(unknown) == 1:
-            otherwise = lambda node: at(node, share, 0)  # noqa: E731
-            return last_unknown_grams(f, noise, nodes, orders, otherwise, importance)
+            return last_unknown_grams(f, noise, nodes, orders, sliced, importance)
         # Points of their own for each condition: their errors average out.
         return [at(node, share, i) for i, node in enumerate(nodes)]
 

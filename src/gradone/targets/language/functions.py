@@ -263,8 +263,9 @@ def _sigmoid(x: float) -> float:
 
 def _step(xp: Any, x: Any) -> Any:
     """One where x > 0, zero elsewhere; what is not a number stays none."""
-    values = xp.where(x > 0, xp.ones_like(x), xp.zeros_like(x))
-    return xp.where(xp.isnan(x), x, values)
+    values = xp.astype(x > 0, x.dtype)
+    missing = xp.isnan(x)
+    return xp.where(missing, x, values) if bool(xp.any(missing)) else values
 
 
 def _sign(x: Any) -> int:

@@ -49,7 +49,7 @@ _PROBES = 96
 _CHANGE, _ROUGH_CHANGE = 1.25, 1.6
 _RIM = 1.0  # a posterior closer to the rim of the nodes than this may lie outside
 _CHUNK = 2**16  # nodes of one chunk of outcomes
-_OUTCOME_REACH = 6.0
+_OUTCOME_REACH, _ROUGH_REACH = 6.0, 4.5  # what is beyond has R^2 exp(-R^2/2) of E[g g^T]
 _OUTCOME_TOLERANCE, _ROUGH_OUTCOMES = 3e-6, 1e-3
 _MAX_OUTCOME_NODES = 2**17
 _COARSEST, _FINER = 0.5, 0.8  # first step, and the factor by which steps shrink
@@ -90,6 +90,7 @@ class NoisyPosterior(PosteriorChannel):
         super().__init__(target, resolution)
         self.is_rough = resolution < 0
         self._outcome_tolerance = _ROUGH_OUTCOMES if self.is_rough else _OUTCOME_TOLERANCE
+        self._reach = _ROUGH_REACH if self.is_rough else _OUTCOME_REACH
         self.noise = target.noise
         self.part = linear_part(target.expression)
         planes, _ = target.expression.breaks
@@ -217,7 +218,7 @@ class NoisyPosterior(PosteriorChannel):
         rows = self._rows(frame, steps)
         for start in range(0, len(omega), rows):
             block = means[start : start + rows]
-            nodes = panel_nodes(self._planes, block[:, :k], frame.root, steps, _OUTCOME_REACH)
+            nodes = panel_nodes(self._planes, block[:, :k], frame.root, steps, self._reach)
             h, beta = self.part(list(nodes.z.T))
             mean = np.array(np.broadcast_to(h, nodes.owner.shape), dtype=np.float64)
             variance: Any = self.noise
@@ -237,7 +238,7 @@ class NoisyPosterior(PosteriorChannel):
     def _rows(self, frame: Frame, steps: list[float]) -> int:
         """Number of prior means whose nodes are treated together."""
         nodes = panel_nodes(
-            self._planes, np.zeros((1, self.part.k)), frame.root, steps, _OUTCOME_REACH
+            self._planes, np.zeros((1, self.part.k)), frame.root, steps, self._reach
         )
         return max(1, _CHUNK // len(nodes.weight))
 
