@@ -283,3 +283,11 @@ def test_a_plan_imports_little():
     )
     run = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert run.stdout.strip() == "[]"
+
+
+def test_what_an_undecided_analysis_leaves_open_is_unknown_in_the_plan():
+    """sin(20 z) shows nothing that exceeds rounding: nobody can say that no data is enough."""
+    rows = {row.algorithm: row for row in plan(Target("sin(20*z)"), d=1000, n=4000).rows}
+    for name in ("data reuse, extra-gradient", "Bayes-AMP", "optimal spectral"):
+        assert rows[name].needs == "unknown"
+        assert "undecided" in rows[name].note

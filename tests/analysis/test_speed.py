@@ -34,6 +34,12 @@ TWO = (
     "sin(z1)/(1 + z2**2)",
     "max(-z2/(0.5 + z1**2), exp(-relu(z2)**2/3))",
     "relu(z1)*z2 - abs(z2 - 0.3*z1)",
+    "sin(z1**2*z2)",
+    "sin(8*z1)*sin(7*z2)",
+    "abs(sin(3*z1) - z2)",
+    "z1/(1 + z2**2) + z2/(1 + z1**2)",
+    "z2*(z2 + z1)*z1/(0.5 + min(z1, z2)**2)",
+    "sin(exp(z1*z2))",
 )
 NOISY = ("gelu(z1*z2)", "sign(z1 + z2**3/2)", "sin(3*z1) + z2**2", "z1**3*z2")
 THREE = (

@@ -35,11 +35,11 @@ def data(n, seed=0):
 @pytest.mark.parametrize(
     ("activation", "kernel", "value"),
     [
-        ("relu(z)", "features", 0.241372),
-        ("relu(z)", "tangent", 0.241372 + 0.3 * 0.298493),
-        ("erf(z)", "features", 0.128188),
-        ("erf(z)", "tangent", 0.128188 + 0.3 * 0.433165),
-        ("sign(z)", "features", 0.193973),
+        ("relu(z)", "readout", 0.241372),
+        ("relu(z)", "ntk", 0.241372 + 0.3 * 0.298493),
+        ("erf(z)", "readout", 0.128188),
+        ("erf(z)", "ntk", 0.128188 + 0.3 * 0.433165),
+        ("sign(z)", "readout", 0.193973),
     ],
 )
 def test_reference_values(activation, kernel, value):
@@ -89,7 +89,7 @@ def test_kernels_are_means_over_random_weights(name, function, sizes, rng):
     assert spread < 0.01
 
 
-@pytest.mark.parametrize("kernel", ["features", "tangent"])
+@pytest.mark.parametrize("kernel", ["readout", "ntk"])
 @pytest.mark.parametrize(("closed", "same"), [("relu(z)", "z*step(z)"), ("erf(z)", "-erf(-z)")])
 def test_the_series_of_a_function_with_a_closed_form(kernel, closed, same):
     """The same function in other words has no closed form; the series must say the same."""
@@ -121,7 +121,7 @@ def test_the_tangent_kernel_is_that_of_the_gradients(rng):
     slopes = (1 - np.tanh(u) ** 2) * (1 - np.tanh(v) ** 2)
     # Readouts of variance 1; weights and biases in units of the standard deviations at the start.
     values = np.tanh(u) * np.tanh(v) + slopes * (x @ other / 2 + 0.3**2)
-    found = kernel_of(x, other, activation="tanh(z)", kernel="tangent", bias_scale=0.3)
+    found = kernel_of(x, other, activation="tanh(z)", kernel="ntk", bias_scale=0.3)
     assert abs(found - values.mean()) < 5 * values.std() / np.sqrt(width)
 
 
@@ -185,6 +185,17 @@ def test_blocks_do_not_show(activation):
     np.testing.assert_allclose(learner.set_params(chunk_size=7).fit(X, y).predict(X), expected)
 
 
+@pytest.mark.parametrize("ridge", [0.2, None])
+def test_columns_of_labels_have_the_same_kernel(ridge):
+    X, y = data(40)
+    Y = np.column_stack([y, X[:, 2]])
+    learner = DotKernelRidge(ridge=ridge, random_state=0).fit(X, Y)
+    for k in range(2):
+        alone = DotKernelRidge(ridge=learner.ridge_).fit(X, Y[:, k])
+        np.testing.assert_allclose(learner.predict(X)[:, k], alone.predict(X), atol=1e-9)
+    assert learner.train_mse_ == pytest.approx(np.mean((Y - learner.predict(X)) ** 2))
+
+
 def test_a_path_is_one_fit_for_each_ridge():
     X, y = data(40)
     ridges = [0.1, 3.0, 0.0]
@@ -210,10 +221,10 @@ def test_a_ridge_that_is_left_open_is_a_good_one():
     ("parameters", "message"),
     [
         ({"ridge": -1.0}, "ridge must be a number >= 0, got -1.0"),
-        ({"kernel": "ntk"}, "kernel must be one of 'features', 'tangent', 'polynomial'"),
+        ({"kernel": "tangent"}, "kernel must be one of 'readout', 'ntk', 'polynomial'"),
         ({"activation": "tan(z)"}, "unknown function 'tan'"),
-        ({"activation": "sign(z)", "kernel": "tangent"}, "'sign.z.' jumps at z = 0"),
-        ({"activation": "step(z - 1)", "kernel": "tangent"}, "jumps at z = 1"),
+        ({"activation": "sign(z)", "kernel": "ntk"}, "'sign.z.' jumps at z = 0"),
+        ({"activation": "step(z - 1)", "kernel": "ntk"}, "jumps at z = 1"),
         ({"kernel": "polynomial", "coefficients": (1.0, -1.0)}, "coefficients must be a number"),
         ({"degree": 0}, "degree must be an integer >= 1"),
         ({"bias_scale": -0.1}, "bias_scale must be a number >= 0"),

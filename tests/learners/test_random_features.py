@@ -138,6 +138,25 @@ def test_hubers_objective_has_no_lower_point(n, width, fit_intercept):
     assert learner.train_loss_ == pytest.approx(huber.mean())
 
 
+@pytest.mark.parametrize("loss", ["square", "huber"])
+@pytest.mark.parametrize("ridge", [0.2, None])
+def test_columns_of_labels_are_fitted_with_the_same_features(loss, ridge):
+    X, y = data(60)
+    Y = np.column_stack([y, X[:, 2], np.cos(X[:, 3])])
+    learner = RandomFeatures(30, loss=loss, ridge=ridge, random_state=0, tol=1e-12).fit(X, Y)
+    assert learner.readout_.shape == (3, 30)
+    assert learner.predict(X).shape == (60, 3)
+    for k in range(3):
+        alone = RandomFeatures(30, loss=loss, ridge=learner.ridge_, random_state=0, tol=1e-12)
+        np.testing.assert_allclose(
+            learner.predict(X)[:, k], alone.fit(X, Y[:, k]).predict(X), atol=1e-7
+        )
+    error = np.mean((Y - learner.predict(X)) ** 2)
+    assert learner.train_mse_ == pytest.approx(error, rel=1e-6)
+    one = RandomFeatures(30, ridge=0.2).fit(X, Y[:, :1])
+    assert one.predict(X).shape == (60, 1)
+
+
 def test_a_wide_huber_loss_is_the_square():
     """Half the square with half the penalty has the minimum of the square with the penalty."""
     X, y = data(60)

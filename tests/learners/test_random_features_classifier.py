@@ -197,6 +197,7 @@ def test_the_square_loss_is_the_regression_on_signs():
     regression = RandomFeatures(30, random_state=2).fit(X, 2.0 * y - 1)
     np.testing.assert_allclose(classifier.decision_function(X), regression.predict(X))
     assert classifier.train_loss_ == pytest.approx(regression.train_mse_)
+    assert classifier.train_mse_ == pytest.approx(regression.train_mse_)
 
 
 def test_one_class_is_refused():

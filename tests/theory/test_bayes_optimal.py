@@ -16,7 +16,7 @@ from gradone.theory._state_evolution import averages
         ("sign(z1*z2)", 0.0),
         ("z1*z2", 0.1),
         ("max(z1, z2)", 0.1),
-        ("relu(z1) + relu(z2)", 0.05),
+        pytest.param("relu(z1) + relu(z2)", 0.05, marks=pytest.mark.stat),
         ("z**2", 0.0),
         ("sign(z1 + z2**2 - 1)", 0.0),
     ],
@@ -39,6 +39,7 @@ def test_the_information_is_twice_the_gradient_of_the_mean_log_evidence(text, no
     assert slope == pytest.approx(np.sum(J * E) / 2, abs=2e-4 * np.abs(J).max())
 
 
+@pytest.mark.stat
 def test_phase_retrieval_has_a_hard_phase_between_one_and_1128():
     best = gd.predict("z**2", "bayes_optimal", alpha=[0.9, 1.1, 1.2])
     assert float(best.alpha_it) == pytest.approx(1.0, abs=1e-9)
@@ -48,7 +49,7 @@ def test_phase_retrieval_has_a_hard_phase_between_one_and_1128():
     assert best.branch_overlap.values[1, 0, 0, 0] == pytest.approx(0.6908, abs=2e-3)
 
 
-@pytest.mark.stat
+@pytest.mark.slow
 def test_the_parity_of_three_is_possible_but_hard():
     best = gd.predict("sign(z1*z2*z3)", "bayes_optimal", alpha=[8.0, 9.0, 10.0])
     assert float(best.alpha_spinodal) == pytest.approx(8.720, abs=0.03)
@@ -61,6 +62,7 @@ def test_the_parity_of_three_is_possible_but_hard():
     assert entropy[2, 0] < entropy[2, 1]
 
 
+@pytest.mark.stat
 def test_without_a_hard_phase_the_algorithm_is_optimal():
     best = gd.predict("sign(z1*z2)", "bayes_optimal", alpha=[2.0, 4.0])
     assert not best.is_hard.any()

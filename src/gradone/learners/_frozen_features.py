@@ -36,7 +36,7 @@ class FrozenFeatures(BaseEstimator):
     # ---- fit
 
     def _checked(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
-        """Inputs and labels (n, k), checked."""
+        """Inputs and labels (n,) or (n, k), checked."""
         raise NotImplementedError
 
     def fit(self, X: Any, y: Any) -> Any:
@@ -46,7 +46,7 @@ class FrozenFeatures(BaseEstimator):
         ----------
         X : array-like (n, d)
             Inputs.
-        y : array-like (n,)
+        y : array-like (n,), or (n, k) for regression
             Labels.
 
         Returns
@@ -55,14 +55,15 @@ class FrozenFeatures(BaseEstimator):
             Itself.
         """
         self._check_parameters()
-        X, Y = self._checked(X, y)
+        X, y = self._checked(X, y)
         rng = np.random.default_rng(self.random_state)
-        rows = to_numpy(X)
+        rows, Y = to_numpy(X), _as_columns(y)
         features = self._begin(X, rng)
         ridge = self.ridge
         if ridge is None:
             ridge = self._chosen_ridge(features, rows, Y, rng)
-        self._store(X, ridge, self._readouts(features, rows, Y, [ridge])[0])
+        readout = self._readouts(features, rows, Y, [ridge])[0]
+        self._store(X, ridge, readout, single=y.ndim == 1)
         return self
 
     def fit_path(self, X: Any, y: Any, ridge: Sequence[float]) -> list[Any]:
@@ -72,7 +73,7 @@ class FrozenFeatures(BaseEstimator):
         ----------
         X : array-like (n, d)
             Inputs.
-        y : array-like (n,)
+        y : array-like (n,), or (n, k) for regression
             Labels.
         ridge : sequence of float
             Values that take the place of the parameter.
@@ -89,14 +90,14 @@ class FrozenFeatures(BaseEstimator):
         for learner in learners:
             learner._check_parameters()
         first = learners[0]
-        X, Y = first._checked(X, y)
+        X, y = first._checked(X, y)
         rng = np.random.default_rng(first.random_state)
         features = first._begin(X, rng)
         common = {k: v for k, v in vars(first).items() if k not in first.get_params(deep=False)}
-        readouts = first._readouts(features, to_numpy(X), Y, ridges)
+        readouts = first._readouts(features, to_numpy(X), _as_columns(y), ridges)
         for learner, value, readout in zip(learners, ridges, readouts, strict=True):
             vars(learner).update(common)
-            learner._store(X, value, readout)
+            learner._store(X, value, readout, single=y.ndim == 1)
         return learners
 
     def _begin(self, X: Any, rng: np.random.Generator) -> FeatureMap:
@@ -156,18 +157,18 @@ class FrozenFeatures(BaseEstimator):
             losses.append(float(value.mean()))
         return ridges[int(np.argmin(losses))]
 
-    def _store(self, X: Any, ridge: float, readout: Readout) -> None:
+    def _store(self, X: Any, ridge: float, readout: Readout, *, single: bool) -> None:
         """Keep what was learned."""
-        double = array_namespace(X).float64
-        coefficients, single = readout.coefficients, len(readout.intercept) == 1
+        double, coefficients = array_namespace(X).float64, readout.coefficients
         self.ridge_ = ridge
         self.readout_ = like(X, coefficients[:, 0] if single else coefficients.T, dtype=double)
         self.intercept_ = (
             float(readout.intercept[0]) if single else like(X, readout.intercept, dtype=double)
         )
+        self.train_mse_ = float(readout.train_mse.mean())
         self.train_loss_ = float(readout.train_loss.mean())
         self.gap_, self.n_iter_ = readout.gap, readout.n_iter
-        self.converged_ = readout.converged
+        self.converged_, self.status_ = readout.converged, ""
         if not readout.converged:
             self.status_ = (
                 f"{type(self).__name__} stopped after {readout.n_iter} steps with a gap of "
@@ -223,6 +224,10 @@ class FrozenFeatures(BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.array_api_support = True
         return tags
+
+
+def _as_columns(y: np.ndarray) -> np.ndarray:
+    return y[:, None] if y.ndim == 1 else y
 
 
 def check_number(name: str, value: Any, *, zero: bool = False, loss: str = "") -> None:

@@ -60,7 +60,7 @@ class HermiteKernel:
         if self.tangent and (jump := _jump(self.activation)) is not None:
             raise BadData(
                 f"'{self.activation.text}' jumps at z = {jump:g}: its derivative, and with it the "
-                "tangent kernel, is infinite. Use kernel='features', or a continuous activation."
+                "tangent kernel, is infinite. Use kernel='readout', or a continuous activation."
             )
 
     def rows(self, variances: np.ndarray) -> Rows:

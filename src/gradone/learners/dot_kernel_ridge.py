@@ -21,7 +21,7 @@ from ._ridge_system import RidgeSystem
 from ._standardize import chunk_rows, row_blocks, standardization
 from ._validation import held_out_rows, ridge_candidates
 
-KERNELS = ("features", "tangent", "polynomial")
+KERNELS = ("readout", "ntk", "polynomial")
 _PER_DECADE = 2
 
 
@@ -37,8 +37,8 @@ class DotKernelRidge(RegressorMixin, BaseEstimator):
 
     Parameters
     ----------
-    kernel : {"features", "tangent", "polynomial"}
-        The kernel of random features; the tangent kernel of the two-layer network, to which
+    kernel : {"readout", "ntk", "polynomial"}
+        The kernel of random features [KR-1]; the tangent kernel of the two-layer network, to which
         :math:`\mathbb{E}[uu']\,\mathbb{E}[\sigma'(u)\sigma'(u')]` is added; or
         :math:`\sum_j v_j (\langle x, x'\rangle/d + \beta^2)^j`.
     activation : str
@@ -65,16 +65,16 @@ class DotKernelRidge(RegressorMixin, BaseEstimator):
 
     Attributes
     ----------
-    dual_coef_ : array (n,)
-        :math:`\alpha`.
-    intercept_ : float
+    dual_coef_ : array (n,) or (n, k)
+        :math:`\alpha`; one column for each output if y has columns.
+    intercept_ : float or array (k,)
         :math:`a_0`.
     inputs_ : array (n, d)
         Training inputs, centred and scaled.
     ridge_ : float
         The ridge that was used.
     train_mse_ : float
-        Mean square error on the training rows.
+        Mean square error on the training rows, averaged over the outputs.
     series_tail_ : float
         Largest share of :math:`K(x, x)` that the Hermite series leaves off; 0 for closed forms. The
         kernel of two inputs of correlation t is off by at most this share of their sizes times
@@ -112,7 +112,7 @@ class DotKernelRidge(RegressorMixin, BaseEstimator):
 
     def __init__(
         self,
-        kernel: str = "features",
+        kernel: str = "readout",
         *,
         activation: str = "relu(z)",
         ridge: float | None = 1.0,
@@ -142,7 +142,7 @@ class DotKernelRidge(RegressorMixin, BaseEstimator):
         ----------
         X : array-like (n, d)
             Inputs.
-        y : array-like (n,)
+        y : array-like (n,) or (n, k)
             Labels, numbers.
 
         Returns
@@ -150,7 +150,7 @@ class DotKernelRidge(RegressorMixin, BaseEstimator):
         DotKernelRidge
             Itself.
         """
-        _, X, y = check_fit(self, X, y, labels="exact")
+        _, X, y = check_fit(self, X, y, labels="exact", multi_output=True)
         gram, labels = self._begin(X), to_numpy(y)
         ridge = self.ridge
         if ridge is None:
@@ -165,7 +165,7 @@ class DotKernelRidge(RegressorMixin, BaseEstimator):
         ----------
         X : array-like (n, d)
             Inputs.
-        y : array-like (n,)
+        y : array-like (n,) or (n, k)
             Labels, numbers.
         ridge : sequence of float
             Values that take the place of the parameter.
@@ -182,7 +182,7 @@ class DotKernelRidge(RegressorMixin, BaseEstimator):
         for learner in learners:
             learner._kernel()
         first = learners[0]
-        _, X, y = check_fit(first, X, y, labels="exact")
+        _, X, y = check_fit(first, X, y, labels="exact", multi_output=True)
         gram = first._begin(X)
         common = {k: v for k, v in vars(first).items() if k not in first.get_params(deep=False)}
         solutions = first._solutions(gram, to_numpy(y), ridges)
@@ -192,7 +192,7 @@ class DotKernelRidge(RegressorMixin, BaseEstimator):
         return learners
 
     def predict(self, X: Any) -> Any:
-        """Labels of new inputs (n,).
+        """Labels of new inputs, (n,) or (n, k) as those of the fit.
 
         Parameters
         ----------
@@ -200,10 +200,11 @@ class DotKernelRidge(RegressorMixin, BaseEstimator):
             Inputs.
         """
         _, X = check_new(self, X)
-        out = np.empty(X.shape[0])
+        alpha = to_numpy(self.dual_coef_)
+        out = np.empty((X.shape[0], *alpha.shape[1:]))
         for part, values in self._across(to_numpy(X)):
-            out[part] = values @ to_numpy(self.dual_coef_)
-        return like(X, out + self.intercept_)
+            out[part] = values @ alpha
+        return like(X, out + to_numpy(self.intercept_))
 
     def kernel_matrix(self, X: Any) -> Any:
         """Kernel (m, n) of new inputs with the training inputs.
@@ -237,7 +238,7 @@ class DotKernelRidge(RegressorMixin, BaseEstimator):
             for value in self.coefficients:
                 check_number("coefficients", value, zero=True)
             return PolynomialKernel(tuple(map(float, self.coefficients)))
-        activation, tangent = Activation(self.activation), self.kernel == "tangent"
+        activation, tangent = Activation(self.activation), self.kernel == "ntk"
         degree = whole_number("degree", self.degree)
         return closed_kernel(activation, tangent=tangent) or HermiteKernel(
             activation, degree, tangent
@@ -302,22 +303,20 @@ class DotKernelRidge(RegressorMixin, BaseEstimator):
 
     def _solutions(
         self, gram: np.ndarray, y: np.ndarray, ridges: Sequence[float]
-    ) -> list[tuple[np.ndarray, float, float]]:
-        """Coefficients (n,), constant and training error, for every value of the ridge."""
-        center = float(y.mean()) if self.fit_intercept else 0.0
-        means = np.zeros(len(y))
+    ) -> list[tuple[np.ndarray, np.ndarray, float]]:
+        """Coefficients, constants and training error for every value of the ridge."""
+        labels = y.reshape(len(y), -1)
+        center, means = np.zeros(labels.shape[1]), np.zeros(len(y))
         if self.fit_intercept:
             # With a free constant the coefficients sum to zero: the kernel may be centred.
-            means = gram.mean(axis=0)
+            center, means = labels.mean(axis=0), gram.mean(axis=0)
             gram = gram - means - means[:, None] + means.mean()
-        system = RidgeSystem(gram, (y - center)[:, None])
+        system = RidgeSystem(gram, labels - center)
         found = []
-        for ridge, solution in zip(ridges, system.solutions(ridges), strict=True):
-            alpha = solution[:, 0]
-            errors = ridge * alpha
-            if ridge <= system.rounding:
-                errors = system.residuals(solution)[:, 0]
-            found.append((alpha, center - float(means @ alpha), float(np.mean(errors**2))))
+        for ridge, alpha in zip(ridges, system.solutions(ridges), strict=True):
+            errors = ridge * alpha if ridge > system.rounding else system.residuals(alpha)
+            constants = (center - means @ alpha).reshape(y.shape[1:])
+            found.append((alpha.reshape(y.shape), constants, float(np.mean(errors**2))))
         return found
 
     def _chosen_ridge(self, gram: np.ndarray, y: np.ndarray) -> float:
@@ -326,18 +325,22 @@ class DotKernelRidge(RegressorMixin, BaseEstimator):
         ridges = ridge_candidates(float(gram.diagonal().mean()), per_decade=_PER_DECADE)
         across = gram[np.ix_(fresh, used)]
         errors = [
-            float(np.mean((y[fresh] - across @ alpha - constant) ** 2))
-            for alpha, constant, _ in self._solutions(gram[np.ix_(used, used)], y[used], ridges)
+            float(np.mean((y[fresh] - across @ alpha - constants) ** 2))
+            for alpha, constants, _ in self._solutions(gram[np.ix_(used, used)], y[used], ridges)
         ]
         return ridges[int(np.argmin(errors))]
 
     def _store(
-        self, X: Any, ridge: float, alpha: np.ndarray, constant: float, train_mse: float
+        self, X: Any, ridge: float, alpha: np.ndarray, constants: np.ndarray, train_mse: float
     ) -> None:
-        self.ridge_, self.intercept_, self.train_mse_ = ridge, constant, train_mse
-        self.dual_coef_ = like(X, alpha, dtype=array_namespace(X).float64)
+        double = array_namespace(X).float64
+        self.ridge_, self.train_mse_ = ridge, train_mse
+        self.dual_coef_ = like(X, alpha, dtype=double)
+        single = constants.ndim == 0
+        self.intercept_ = float(constants) if single else like(X, constants, dtype=double)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.array_api_support = True
+        tags.target_tags.multi_output = True
         return tags

@@ -103,8 +103,8 @@ class OnlineSGD(CallbackSupportMixin, TwoLayerLearner):
     sets: n = O(d) for l = 1, O(d log d) for l = 2, :math:`d^{l-1}` beyond; rules that use a batch
     twice need O(d) or O(d log d) for every target of generative exponent 1 or 2
     (``gd.analyze(target)`` tells). If the weights run away, ``NotConverged`` says at which update
-    and which step would have been stable. On a small table one pass may be short: call ``partial_fit``
-    again with the same rows, or take ``ReusedBatch``.
+    and which step would have been stable. On a small table one pass may be short: call
+    ``partial_fit`` again with the same rows, or take ``ReusedBatch``.
 
     Cost: 4 n d width operations for each gradient of a batch. Memory beyond X: one chunk. In
     float32 the weights are in single precision.

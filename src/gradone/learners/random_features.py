@@ -8,7 +8,6 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from ..base.arrays import check_fit, like, to_numpy
-from ._feature_ridge import Readout
 from ._frozen_features import FrozenFeatures, check_number
 from ._registry import LEARNERS
 
@@ -62,14 +61,14 @@ class RandomFeatures(RegressorMixin, FrozenFeatures):
         Rows w, in units of the standardized features.
     bias_ : array (width,)
         Biases b.
-    readout_ : array (width,)
-        a.
-    intercept_ : float
+    readout_ : array (width,) or (k, width)
+        a; one row for each output if y has columns.
+    intercept_ : float or array (k,)
         :math:`a_0`.
     ridge_ : float
         The ridge that was used.
     train_mse_ : float
-        Mean square error on the training rows.
+        Mean square error on the training rows, averaged over the outputs.
     train_loss_ : float
         Mean loss on the training rows, without the penalty; the same for squares.
     gap_ : float
@@ -78,6 +77,8 @@ class RandomFeatures(RegressorMixin, FrozenFeatures):
         Newton steps, 1 for squares.
     converged_ : bool
         Whether the gap is below `tol`.
+    status_ : str
+        What went wrong if it is not, otherwise empty.
     mean_, scale_ : array (d,)
         Centre and scale of the inputs; 0 and 1 without standardization.
 
@@ -145,7 +146,7 @@ class RandomFeatures(RegressorMixin, FrozenFeatures):
         self.random_state = random_state
 
     def predict(self, X: Any) -> Any:
-        """Labels of new inputs (n,).
+        """Labels of new inputs, (n,) or (n, k) as those of the fit.
 
         Parameters
         ----------
@@ -153,16 +154,17 @@ class RandomFeatures(RegressorMixin, FrozenFeatures):
             Inputs.
         """
         X, outputs = self._outputs(X, "predict")
-        return like(X, outputs[:, 0])
+        return like(X, outputs if self.readout_.ndim == 2 else outputs[:, 0])
 
     def _checked(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
-        _, X, y = check_fit(self, X, y, labels="exact")
-        return X, to_numpy(y)[:, None].astype(np.float64, copy=False)
+        _, X, y = check_fit(self, X, y, labels="exact", multi_output=True)
+        return X, to_numpy(y).astype(np.float64, copy=False)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_number("delta", self.delta)
 
-    def _store(self, X: Any, ridge: float, readout: Readout) -> None:
-        super()._store(X, ridge, readout)
-        self.train_mse_ = float(readout.train_mse[0])
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags

@@ -74,6 +74,8 @@ class RandomFeaturesClassifier(ClassifierMixin, FrozenFeatures):
         :math:`a_0`.
     ridge_ : float
         The ridge that was used.
+    train_mse_ : float
+        Mean of :math:`(y - f)^2` on the training rows, with labels -1 and 1.
     train_loss_ : float
         Mean loss on the training rows, without the penalty and averaged over the outputs; for
         squares :math:`(y - f)^2`, without the half.
@@ -83,6 +85,8 @@ class RandomFeaturesClassifier(ClassifierMixin, FrozenFeatures):
         Newton steps, 1 for squares.
     converged_ : bool
         Whether the gap is below `tol`.
+    status_ : str
+        What went wrong if it is not, otherwise empty.
     mean_, scale_ : array (d,)
         Centre and scale of the inputs; 0 and 1 without standardization.
 
@@ -153,7 +157,7 @@ class RandomFeaturesClassifier(ClassifierMixin, FrozenFeatures):
             Inputs.
         """
         X, outputs = self._outputs(X, "decision_function")
-        return like(X, outputs[:, 0] if outputs.shape[1] == 1 else outputs)
+        return like(X, outputs[:, 0] if len(self.classes_) == 2 else outputs)
 
     def predict(self, X: Any) -> Any:
         """Classes of new inputs (n,).
@@ -164,7 +168,7 @@ class RandomFeaturesClassifier(ClassifierMixin, FrozenFeatures):
             Inputs.
         """
         X, outputs = self._outputs(X, "predict")
-        if outputs.shape[1] == 1:
+        if len(self.classes_) == 2:
             classes = self.classes_[(outputs[:, 0] > 0).astype(int)]
         else:
             classes = self.classes_[outputs.argmax(axis=1)]
@@ -187,7 +191,7 @@ class RandomFeaturesClassifier(ClassifierMixin, FrozenFeatures):
 
         X, outputs = self._outputs(X, "predict_proba")
         shares = expit(outputs)
-        if shares.shape[1] == 1:
+        if len(self.classes_) == 2:
             shares = np.hstack([expit(-outputs), shares])
         return like(X, shares / shares.sum(axis=1, keepdims=True))
 
@@ -202,5 +206,5 @@ class RandomFeaturesClassifier(ClassifierMixin, FrozenFeatures):
                 f"{type(self).__name__} needs rows of at least two classes"
             )
         if k == 2:
-            return X, 2.0 * which[:, None] - 1.0
+            return X, 2.0 * which - 1.0
         return X, 2.0 * (which[:, None] == np.arange(k)) - 1.0

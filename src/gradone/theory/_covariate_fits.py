@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from ..targets.target import Target
-from ._deterministic_equivalents import Spectrum, equivalents
+from ._deterministic_equivalents import Spectrum, equivalents, with_errors
 from ._erm_huber import HuberOutput, Noise
 from ._erm_labels import TwoLabels
 from ._erm_margin import MarginOutput
@@ -67,13 +67,10 @@ class SquareFit:
 
     def __call__(self, n: float, ridge: float) -> Point:
         """Quantities at one point, with their errors."""
-        value, error = equivalents(
-            self.model.levels, n=n, width=math.inf, ridge=ridge, noise=self.noise
+        found = with_errors(
+            *equivalents(self.model.levels, n=n, width=math.inf, ridge=ridge, noise=self.noise)
         )
-        return Point(
-            vars(value) | {"effective_ridge": value.nu2},
-            vars(error) | {"effective_ridge": error.nu2},
-        )
+        return Point(found | {"effective_ridge": found["nu2"]})
 
 
 @dataclass(frozen=True)
@@ -108,17 +105,15 @@ class HuberFit:
         q, m = found.field.q, float(found.field.m[0])
         excess = rho * (1 + q - 2 * m)
         error = rho * (found.error.q + 2 * float(found.error.m[0]) + 1e-15 * (1 + q))
-        values = {
-            "excess_mse": excess,
-            "test_mse": excess + noise,
-            "train_loss": rho * found.averages.loss,
-        } | _common(found, rho, rho)
-        errors = {
-            "excess_mse": error,
-            "test_mse": error,
-            "train_loss": rho * found.loss_error,
-        } | _common_errors(found, rho, rho)
-        return Point(values, errors, _status(found))
+        return Point(
+            {
+                "excess_mse": (excess, error),
+                "test_mse": (excess + noise, error),
+                "train_loss": (rho * found.averages.loss, rho * found.loss_error),
+            }
+            | _common(found, rho, rho),
+            _status(found),
+        )
 
 
 @dataclass(frozen=True)
@@ -143,35 +138,25 @@ class LabelFit:
         field, error = found.field, found.error
         shift = error.q + 2 * float(error.m[0]) * field.q / max(abs(float(field.m[0])), 1e-8)
         wrong, wrong_error = label_error(self.labels, field, 0.0, shift)
-        values = {
-            "zero_one_error": wrong,
-            "train_loss": found.averages.loss,
-            "intercept": field.b,
-        } | _common(found, math.sqrt(self.model.rho), 1.0)
-        errors = {
-            "zero_one_error": wrong_error + error.b,
-            "train_loss": found.loss_error,
-            "intercept": error.b,
-        } | _common_errors(found, math.sqrt(self.model.rho), 1.0)
-        return Point(values, errors, _status(found))
+        return Point(
+            {
+                "zero_one_error": (wrong, wrong_error + error.b),
+                "train_loss": (found.averages.loss, found.loss_error),
+                "intercept": (field.b, error.b),
+            }
+            | _common(found, math.sqrt(self.model.rho), 1.0),
+            _status(found),
+        )
 
 
-def _common(found: Learned, overlap: float, norm: float) -> dict[str, float]:
+def _common(found: Learned, overlap: float, norm: float) -> dict[str, tuple[float, float]]:
     """Order parameters, in the units of overlap and norm."""
+    (V, q, m, _), error = found.field, found.error
     return {
-        "overlap": overlap * float(found.field.m[0]),
-        "norm": norm * found.field.q,
-        "response": found.field.V,
-        "effective_ridge": found.kappa,
-    }
-
-
-def _common_errors(found: Learned, overlap: float, norm: float) -> dict[str, float]:
-    return {
-        "overlap": overlap * float(found.error.m[0]),
-        "norm": norm * found.error.q,
-        "response": found.error.V,
-        "effective_ridge": found.kappa * found.error.V / found.field.V,
+        "overlap": (overlap * float(m[0]), overlap * float(error.m[0])),
+        "norm": (norm * q, norm * error.q),
+        "response": (V, error.V),
+        "effective_ridge": (found.kappa, found.kappa * error.V / V),
     }
 
 

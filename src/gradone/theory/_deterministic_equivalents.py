@@ -84,7 +84,7 @@ def equivalents(
 
     Examples
     --------
-    Ridgeless regression on 10 of 30 samples, no target: the variance 10/(30 - 10).
+    Least squares with 10 features and 30 samples: the variance is 10/(30 - 10).
 
     >>> white = Spectrum(np.ones(1), np.zeros(1), np.array([10.0]))
     >>> found, error = equivalents(white, n=30, width=math.inf, ridge=0.0, noise=1.0)
@@ -100,6 +100,11 @@ def equivalents(
             for a, b in zip(vars(found).values(), vars(moved).values(), strict=True)
         )
     )
+
+
+def with_errors(value: Equivalents, error: Equivalents) -> dict[str, tuple[float, float]]:
+    """Each quantity with its error, by name."""
+    return {name: (number, getattr(error, name)) for name, number in vars(value).items()}
 
 
 def effective_ridge(spectrum: Spectrum, *, n: float, width: float, ridge: float) -> float:
@@ -137,7 +142,8 @@ def effective_ridge(spectrum: Spectrum, *, n: float, width: float, ridge: float)
             low -= 2.0
     if excess(low) >= 0 or high <= low:  # the ridge is so large that nothing is learned
         return math.exp(low)
-    return math.exp(brentq(excess, low, high + 1e-9, xtol=_TOLERANCE, rtol=_TOLERANCE))
+    root = brentq(excess, low, high + 1e-9, xtol=_TOLERANCE, rtol=_TOLERANCE, maxiter=1000)
+    return math.exp(root)
 
 
 def _at(

@@ -21,8 +21,7 @@ from ._state_evolution import (
 )
 
 # Of a full and of a coarse climb: how large a growing mode begins, and the residual that ends the
-# climb before Newton's steps. What grows by less than CLOSE is not decided by a coarse climb, so
-# that a mode which begins has the larger residual.
+# climb before Newton's steps.
 _SEED = {False: 1e-3, True: 1e-2}
 _ROUGH = {False: 1e-5, True: 2e-4}
 _ALMOST_KNOWN = {1: 0.999, 2: 0.99, 3: 0.95, 4: 0.9}  # what the rule over prior means resolves
@@ -174,6 +173,8 @@ class StateEvolution:
                 return reached._replace(narrow=narrow)
             # All growing modes at once, in the proportion that an isotropic start has.
             block = np.tensordot(growing * np.einsum("kii->k", modes), modes, axes=1)
+            # Close to its threshold a mode hardly moves at first: that is no convergence.
+            tolerance = min(tolerance, 0.1 * _SEED[coarse] * (alpha * float(rates[-1]) - 1))
             M = M + _SEED[coarse] * unlearned.T @ (block / np.linalg.norm(block, 2)) @ unlearned
         return reached._replace(converged=False)
 

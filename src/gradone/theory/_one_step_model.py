@@ -19,6 +19,8 @@ Variant = Literal["gradient", "spiked"]
 _ENOUGH = 1e-9
 # How much an error of the traces can be larger in the errors of the readout.
 _AMPLIFICATION = 10.0
+# Values that stand for a Gaussian second layer where the effect of their number is measured.
+_FEWER_NODES = 16
 # Size of c_2 times the step from which on the batch acts on the rows as a random matrix.
 _MIXING = 0.1
 
@@ -81,7 +83,7 @@ class OneStep:
         self.step = {"batch_ratio": batch_ratio, "step_size": step_size}
         layers = [second_layer(readout)]
         if readout == "gaussian":
-            layers.append(second_layer(readout, fine=False))
+            layers.append(second_layer(readout, nodes=_FEWER_NODES))
         is_odd = activation.expression.parity(1) == "odd"
         self.layers = [layer.folded() if is_odd else layer for layer in layers]
         self.spikes = [spike_of(target, activation, layer, **self.step) for layer in self.layers]
@@ -102,7 +104,7 @@ class OneStep:
     def relative_bias(self) -> float:
         r"""Share by which the risk of a real step differs from the theory, to a factor of two.
 
-        .. math:: 0.15\,\langle c - 1\rangle_+\,(1-\gamma^2) \quad\text{(odd activations)}     [OS-8]
+        .. math:: 0.15\,\langle c - 1\rangle_+\,(1-\gamma^2) \quad \text{(odd activations)}  [OS-8]
 
         The noise of the step is not isotropic and is correlated with the spike. Fitted to ten
         settings with c from 1.2 to 2.5 and alignments from 0.55 to 0.88 at d = 300, where the

@@ -234,7 +234,9 @@ def _norms(
     pairs = (P[:, :, None] * P[:, None, :]).reshape(J, J * J)
     d_tau = -np.linalg.solve(L, np.hstack([c[:, None] * pairs, np.eye(J)]))
     response = np.vstack([-pairs.T @ ((c * shares)[:, None] * d_tau), -shares[:, None] * d_tau])
-    response[: J * J, : J * J] += np.kron(K, K) / beta
+    response[: J * J, : J * J] += (K[:, None, :, None] * K[None, :, None, :]).reshape(
+        J * J, -1
+    ) / beta
 
     products = (f.slope[:, None, :] * f.slope[None, :, :]).reshape(J * J, -1)
     basis = np.vstack([products, f.rest])

@@ -17,10 +17,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Point:
-    """Quantities at one point with their errors; `status` says why the solver stopped too early."""
+    """Quantities at one point, each with its error; `status` says why a solver stopped early."""
 
-    values: Mapping[str, float]
-    errors: Mapping[str, float]
+    quantities: Mapping[str, tuple[float, float]]
     status: str = ""
 
 
@@ -51,10 +50,10 @@ def points_curve(
     ]
     dims = tuple(axes)
     values: dict[str, tuple[Any, Any]] = {}
-    for name in found[0].values:
+    for name in found[0].quantities:
         if name in labels:
-            values[name] = (dims, np.reshape([p.values[name] for p in found], shape))
-            values[f"{name}_err"] = (dims, np.reshape([p.errors[name] for p in found], shape))
+            both = np.reshape([p.quantities[name] for p in found], (*shape, 2))
+            values[name], values[f"{name}_err"] = (dims, both[..., 0]), (dims, both[..., 1])
     status = np.reshape([p.status for p in found], shape)
     values["converged"] = (dims, status == "")
     values["status"] = (dims, status)

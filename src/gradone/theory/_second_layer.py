@@ -12,8 +12,6 @@ import numpy as np
 from ..base.errors import BadData
 from ..calculus.grid import gauss_hermite
 
-_GAUSSIAN_NODES = (10, 16)
-
 
 @dataclass(frozen=True)
 class SecondLayer:
@@ -39,15 +37,15 @@ class SecondLayer:
         return SecondLayer(values, np.bincount(place, weights=self.shares))
 
 
-def second_layer(readout: Any, *, fine: bool = True) -> SecondLayer:
+def second_layer(readout: Any, *, nodes: int = 24) -> SecondLayer:
     """Second layer as users give it: a name, or the share of each value.
 
     Parameters
     ----------
     readout : {"ones", "signs", "gaussian"} or mapping
         ``{value: share}``; shares sum to one.
-    fine : bool
-        For ``"gaussian"``, whether the finer of two discretizations is wanted.
+    nodes : int
+        Number of values that stand for ``"gaussian"``.
 
     Examples
     --------
@@ -63,7 +61,7 @@ def second_layer(readout: Any, *, fine: bool = True) -> SecondLayer:
     if readout == "signs":
         return SecondLayer(np.array([-1.0, 1.0]), np.array([0.5, 0.5]))
     if readout == "gaussian":
-        return SecondLayer(*gauss_hermite(_GAUSSIAN_NODES[fine]))
+        return SecondLayer(*gauss_hermite(nodes))
     raise BadData(
         f"readout must be 'ones', 'signs', 'gaussian' or a mapping of values to shares such as "
         f"{{-1: 0.5, 2: 0.5}}, got {readout!r}"

@@ -20,9 +20,9 @@ from ..targets.activation import Activation
 from ..targets.language.bounds import growth
 from ..targets.language.expression import Expression
 
-_STEPS = (0.4, 0.25, 0.125, 0.0625, 0.03125)
-_NODES = (24, 36, 54, 80, 120)  # of a panel from one kink to the next
-_SHORT_NODES = (8, 12, 18, 27, 40)  # of a panel of length one
+_STEPS = (0.3, 0.2, 0.1, 0.05, 0.025)
+_NODES = (28, 40, 56, 80, 120)  # of a panel from one kink to the next
+_SHORT_NODES = (10, 14, 20, 28, 40)  # of a panel of length one
 LEVELS = len(_STEPS)
 
 Rule = tuple[np.ndarray, np.ndarray]

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ._covariate_fits import CovariateModel
 
 LOSSES = ("square", "huber", "logistic", "hinge")
+_LARGEST_MEAN = 6.0
 LABELS = {
     "excess_mse": (r"\mathbb{E}(\nu - \hat f)^2", "excess error"),
     "test_mse": (r"\mathbb{E}(y - \hat f)^2", "test error"),
@@ -237,4 +238,10 @@ def _fit(
         return SquareFit(model, noise)
     if loss == "huber":
         return HuberFit(model, noise, positive("delta", delta), outliers)
-    return LabelFit(model, loss, flips, number("mean", mean))
+    mean = number("mean", mean)
+    if abs(mean) > _LARGEST_MEAN * math.sqrt(model.rho):
+        raise BadData(
+            f"mean = {mean:g} is more than {_LARGEST_MEAN:g} standard deviations of the field: all "
+            "labels would be of one class"
+        )
+    return LabelFit(model, loss, flips, mean)

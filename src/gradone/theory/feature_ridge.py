@@ -8,7 +8,7 @@ import numpy as np
 
 from ..base.axes import axis_values
 from ..base.errors import BadData
-from ._deterministic_equivalents import Spectrum, equivalents
+from ._deterministic_equivalents import Spectrum, equivalents, with_errors
 from ._inputs import like_vector, nonnegative, spectrum_values
 from ._points import Point, points_curve
 
@@ -108,8 +108,9 @@ def random_feature_ridge(
     noise = nonnegative("noise", noise, what="a variance")
 
     def point(n: float, width: float, ridge: float) -> Point:
-        value, error = equivalents(spectrum, n=n, width=width, ridge=ridge, noise=noise)
-        return Point(vars(value), vars(error))
+        return Point(
+            with_errors(*equivalents(spectrum, n=n, width=width, ridge=ridge, noise=noise))
+        )
 
     return points_curve(
         point,

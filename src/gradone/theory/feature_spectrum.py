@@ -65,7 +65,7 @@ class FeatureSpectrumTheory(Theory):
     width : float
         Width at which outliers are placed; the bulk does not depend on it.
     eigenvalue : array, optional
-        Where density and cumulative share are wanted; 200 points over all bulks by default.
+        Where density and cumulative share are wanted; 300 points over all bulks by default.
 
     Notes
     -----
@@ -131,7 +131,8 @@ class FeatureSpectrumTheory(Theory):
         }
         if eigenvalue is None:
             top = 1.02 * max(one.high for one in spectra.values())
-            positions = np.linspace(0.0, top, 201)[1:]
+            # Closer together near zero, where the density is steep.
+            positions = top * np.linspace(0.0, 1.0, 301)[1:] ** 2
         else:
             positions = axis_values("eigenvalue", eigenvalue)
         shape = (*grid.shape, 2)

@@ -39,6 +39,7 @@ _DIMS: dict[str, tuple[str, ...]] = {
     "test_mse": ("step",),
 }
 _REPLICAS = 8
+_NODES = 8  # values that stand for a Gaussian readout or bias
 
 
 @THEORIES.add("giant_steps")
@@ -125,7 +126,7 @@ class GiantStepsTheory(Theory):
     ) -> xr.Dataset:
         """State after each step, at every point of the grid."""
         sigma = read_activation(activation)
-        classes = _classes(second_layer(readout, fine=False), _biases(bias))
+        classes = _classes(second_layer(readout, nodes=_NODES), _biases(bias))
         steps, points = whole_number("steps", steps), whole_number("points", points, least=64)
         grid = Swept(
             {"alpha": alpha}, {"step_size": (axis_values("step_size", step_size), step_size)}
@@ -169,7 +170,7 @@ class GiantStepsTheory(Theory):
 def _biases(bias: Any) -> SecondLayer:
     """Values of the biases and their shares."""
     if isinstance(bias, str | dict):
-        return second_layer(bias, fine=False)
+        return second_layer(bias, nodes=_NODES)
     (value,) = axis_values("bias", [abs(bias)], zero=True)
     return SecondLayer(np.array([math.copysign(value, bias)]), np.ones(1))
 

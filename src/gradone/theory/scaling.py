@@ -151,25 +151,25 @@ def scaling_law(
     if isinstance(ridge_exponent, str):
         if ridge_exponent != "best":
             raise BadData(f"ridge_exponent must be a number or 'best', got {ridge_exponent!r}")
-        length = power.a * best_u
+        decay = power.a * best_u
     elif np.ndim(ridge_exponent):
         raise BadData(
             f"ridge_exponent must be one number, got {ridge_exponent!r}; phase_diagram takes many"
         )
     else:
-        length = _ridge_exponents(ridge_exponent)[0]
-    u = power.learned(length, q)
+        decay = _ridge_exponents(ridge_exponent)[0]
+    u = power.learned(decay, q)
     top = power.best(math.inf)
     return ScalingLaw(
         capacity=power.a,
         source=power.r,
-        ridge_exponent=float(length),
+        ridge_exponent=float(decay),
         width_exponent=q,
         noise=float(noise),
         rate=float(power.rate(u, q)),
         bias_rate=float(power.bias(u, q)),
         variance_rate=float(1 - u),
-        regime=REGIMES[int(power.regime(length, q))],
+        regime=REGIMES[int(power.regime(decay, q))],
         best_ridge_exponent=power.a * best_u,
         best_rate=float(power.rate(best_u, q)),
         optimal_ridge_exponent=power.a * top,
@@ -205,9 +205,9 @@ def phase_diagram(
            [0.6 , 0.25]])
     """
     power = _Power(*power_exponents(capacity, source), noise=nonnegative("noise", noise) > 0)
-    lengths = _ridge_exponents(ridge_exponent)
+    decays = _ridge_exponents(ridge_exponent)
     widths = axis_values("width_exponent", width_exponent, infinite=True)
-    grid = lengths[:, None], widths[None, :]
+    grid = decays[:, None], widths[None, :]
     u = power.learned(*grid)
     rates = {
         "rate": power.rate(u, grid[1]),
@@ -221,7 +221,7 @@ def phase_diagram(
     errors = {f"{name}_err": (dims, np.zeros_like(u)) for name in rates}
     found = curve(
         values | errors,
-        {"ridge_exponent": lengths, "width_exponent": widths},
+        {"ridge_exponent": decays, "width_exponent": widths},
         source="theory:scaling_law",
         target=f"power law, capacity {power.a:g}, source {power.r:g}",
         params={"capacity": power.a, "source": power.r, "noise": float(noise)},
@@ -251,12 +251,12 @@ class _Power:
     def rough(self) -> float:
         return 2 * self.a * min(self.r, 0.5)
 
-    def learned(self, length: Any, q: Any) -> Any:
-        return np.minimum(np.minimum(length / self.a, q), 1.0)
+    def learned(self, decay: Any, q: Any) -> Any:
+        return np.minimum(np.minimum(decay / self.a, q), 1.0)
 
-    def regime(self, length: Any, q: Any) -> Any:
-        u = self.learned(length, q)
-        return np.where(u == length / self.a, 0.0, np.where(u == q, 1.0, 2.0))
+    def regime(self, decay: Any, q: Any) -> Any:
+        u = self.learned(decay, q)
+        return np.where(u == decay / self.a, 0.0, np.where(u == q, 1.0, 2.0))
 
     def bias(self, u: Any, q: Any) -> Any:
         return np.minimum(self.steep * u, (self.rough - 1) * u + q)

@@ -142,16 +142,16 @@ class _JackknifedPoint:
         if whole.status:
             return whole
         parts: list[Point] = [part(n=n, ridge=ridge) for part in self._parts]
-        errors = {}
-        for name in whole.values:
-            left_out = np.array([part.values[name] for part in parts if not part.status])
+        quantities = {}
+        for name, (value, error) in whole.quantities.items():
+            left_out = np.array([part.quantities[name][0] for part in parts if not part.status])
             if len(left_out) < len(parts) or not np.isfinite(left_out).all():
-                errors[name] = math.inf
+                quantities[name] = value, math.inf
                 continue
             # Variance of the jackknife: (B - 1)/B times the sum of squares.
             spread = math.sqrt((_BLOCKS - 1) * float(np.var(left_out)))
-            errors[name] = whole.errors[name] + _QUANTILE * spread
-        return Point(whole.values, errors)
+            quantities[name] = value, error + _QUANTILE * spread
+        return Point(quantities)
 
 
 def _moments(X: np.ndarray, y: np.ndarray, loss: str) -> _Moments:

@@ -15,6 +15,8 @@ from .row import PlanRow, Sizes
 if TYPE_CHECKING:
     from ..queries.stages import Learnability, Stage
 
+_UNKNOWN = "unknown"
+
 
 def query_rows(expression: Expression, answer: Learnability, sizes: Sizes) -> list[PlanRow]:
     """Data reuse, Bayes-AMP and the optimal spectral method."""
@@ -43,7 +45,7 @@ def reuse_row(expression: Expression, answer: Learnability, sizes: Sizes) -> Pla
     notes.append(answer.undecided)
     return PlanRow(
         "data reuse, extra-gradient",
-        scaling(exponent, with_log),
+        scaling(exponent, with_log) if stages or answer.is_complete else _UNKNOWN,
         exponent,
         sizes.data_exponent - exponent,
         repr(stages[-1].subspace) if stages else "nothing found",
@@ -76,6 +78,7 @@ def amp_row(expression: Expression, answer: Learnability, sizes: Sizes) -> PlanR
     notes.append(answer.undecided)
     return _threshold_row(
         "Bayes-AMP",
+        answer,
         opened,
         reached,
         expression,
@@ -92,9 +95,10 @@ def spectral_row(expression: Expression, answer: Learnability, sizes: Sizes) -> 
     is_open = bool(first) and alpha > first[0].threshold.value
     is_open = is_open and (alpha >= 1 or first[0].threshold.value > 0)
     reached = first[0].subspace if is_open else Subspace.zero(expression.r)
-    note = "weak recovery; a first stage of order 1 uses the mean of x given y" if first else ""
+    note = "weak recovery; a first stage of order 1 uses the mean of x given y"
+    note = note if first else answer.undecided
     cites = ("mondelli2017weak", "defilippis2025spectral")
-    row = _threshold_row("optimal spectral", first, reached, expression, sizes, note, cites)
+    row = _threshold_row("optimal spectral", answer, first, reached, expression, sizes, note, cites)
     # An overlap of unknown size leaves an error of unknown size.
     return replace(
         row,
@@ -107,6 +111,7 @@ def spectral_row(expression: Expression, answer: Learnability, sizes: Sizes) -> 
 
 def _threshold_row(
     name: str,
+    answer: Learnability,
     opened: list[Stage],
     reached: Subspace,
     expression: Expression,
@@ -115,7 +120,7 @@ def _threshold_row(
     cites: tuple[str, ...],
 ) -> PlanRow:
     constant: Estimate | None = opened[-1].threshold if opened else None
-    needs = "n >> d"
+    needs = "n >> d" if answer.is_complete else _UNKNOWN
     if constant is not None:
         needs = f"n > {constant.value:.5g} d" if constant.value else "n ~ d, any constant"
     error, reason = plateau_or_reason(expression, reached, 0)
@@ -124,7 +129,7 @@ def _threshold_row(
         needs,
         1.0 if opened else math.inf,
         sizes.data_exponent - 1 if opened else -math.inf,
-        repr(opened[-1].subspace) if opened else "nothing",
+        repr(opened[-1].subspace) if opened else "nothing" if answer.is_complete else _UNKNOWN,
         here=learned_here(expression, reached, 0, error),
         reached=reached,
         plateau=error,

@@ -101,9 +101,10 @@ def advance(
     size, slots = samples.shape[1], radius2.shape[1]
     frame = r + p + slots
     U, F = np.empty((size, frame)), np.empty((slots, size))
-    C, total, y = np.empty((p, size)), np.empty((p, size)), np.empty(size)
+    total, y = np.empty((p, size)), np.empty(size)
     start, field, G = np.empty((size, p)), np.empty((size, p)), np.empty((p, frame))
-    push, S, sums, moves = np.empty(p), np.empty((p, p)), np.empty((3, p)), np.empty((0, p))
+    push, S, sums = np.empty(p), np.empty((p, p)), np.empty((3, p))
+    moves = np.empty((2 * p + slots, p))
     for update in range(samples.shape[0]):
         for n in range(size):
             y[n] = label(samples[update, n]) + noise[update, n]
@@ -126,7 +127,6 @@ def advance(
             for n in range(size):
                 e = gradient(field[n], y[n], a, b, push)
                 for j in range(p):
-                    C[j, n] = push[j]
                     total[j, n] = push[j] if DISPLACED else total[j, n] + push[j]
                     if turn == (1 if DISPLACED else 0):
                         sums[1, j] += e * sigma(field[n, j] + b[j])
@@ -134,8 +134,9 @@ def advance(
             if turn < gradients - 1:
                 for j in range(p):
                     if found < slots:
+                        # Of the sum of all gradients so far only the last one is outside of F.
                         reveal(
-                            U, F, r + p + found, found, C[j],
+                            U, F, r + p + found, found, total[j],
                             radius2[update, found], spread[update, found],
                         )  # fmt: skip
                         found += 1
@@ -169,8 +170,6 @@ def advance(
             for j in range(p):
                 push[j] = total[j, n]
             absorb(S, push)
-        if moves.shape[0] != 2 * p + found:
-            moves = np.empty((2 * p + found, p))
         rebuild(M, columns, G, S, sums[0], T[update], step / size, keep, moves)
         moved = 0.0
         for j in range(p):

@@ -230,7 +230,7 @@ class NoisyPosterior(PosteriorChannel):
             parts.append(
                 output_density(
                     nodes.owner, len(block), nodes.weight, nodes.x, mean, variance, beta,
-                    curvature=curvature,
+                    curvature=curvature, rough=self.is_rough,
                 )
             )  # fmt: skip
         return _joined(parts, back)

@@ -16,7 +16,7 @@ from numba import njit
 from ...base.errors import NotConverged
 from ...calculus.smoothing import smoothing_filter
 
-_DEPOSITS = 8  # cells in one standard deviation where nodes are deposited: off by 4e-7
+_DEPOSITS, _ROUGH_DEPOSITS = 12, 8  # cells in one standard deviation where nodes are deposited
 _CELLS = 2  # cells in one standard deviation where densities are read
 _MARGIN = 8.0
 _MOST_CELLS = 2**16
@@ -49,6 +49,7 @@ def output_density(
     beta: list[Any],
     *,
     curvature: bool = False,
+    rough: bool = False,
 ) -> OutputDensity:
     r"""Densities of the label and of the features x and :math:`\beta (y - m)/D`.
 
@@ -66,6 +67,8 @@ def output_density(
         Coefficients of the linear part.
     curvature : bool
         Whether second moments of the features are needed.
+    rough : bool
+        Whether an error of 1e-6 will do, in place of 2e-7, where splines are used.
 
     Notes
     -----
@@ -92,8 +95,9 @@ def output_density(
     k, c = x.shape[1], x.shape[1] + len(beta)
     if variance.ndim == 0:
         densities = _smoothed(
-            owner, weight, x, mean, float(variance), low, length, step, beta, curvature
-        )
+            owner, weight, x, mean, float(variance), low, length, step, beta, curvature,
+            (_ROUGH_DEPOSITS if rough else _DEPOSITS) // _CELLS,
+        )  # fmt: skip
     else:
         columns = np.stack([np.broadcast_to(b, mean.shape) for b in beta])
         more = c * (c + 1) // 2 if curvature else 0
@@ -134,6 +138,7 @@ def _smoothed(
     step: float,
     beta: list[float],
     curvature: bool,
+    ratio: int,
 ) -> np.ndarray:
     r"""Densities of 1, of q, and of the products of q (their lower triangle, by rows).
 
@@ -142,7 +147,7 @@ def _smoothed(
     """
     from scipy.fft import irfft, next_fast_len, rfft
 
-    ratio, k = _DEPOSITS // _CELLS, x.shape[1]
+    k = x.shape[1]
     short = next_fast_len(length, real=True)
     size, fine = short * ratio, step / ratio
     grid = np.zeros((len(low), 1 + k + (k * (k + 1) // 2 if curvature else 0), size))
