@@ -11,6 +11,7 @@ import os
 # One thread, set before NumPy is loaded: CPU time counts those of all threads.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+import argparse
 import resource
 import subprocess
 import sys
@@ -68,13 +69,14 @@ def peak_memory(kind: str) -> None:
 if __name__ == "__main__":
     parser = options(__doc__)
     parser.add_argument("--memory", action="store_true", help="measure memory instead of time")
-    parser.add_argument("--kind", choices=["array", "stream"], help=__import__("argparse").SUPPRESS)
+    parser.add_argument("--kind", choices=["array", "stream"], help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.kind:
         peak_memory(arguments.kind)
     elif arguments.memory:
         for kind in ("array", "stream"):  # a process each: a peak is never forgotten
-            subprocess.run([sys.executable, __file__, "--kind", kind], check=True)
+            command = [sys.executable, __file__, "--kind", kind]
+            subprocess.run(command, check=True)  # noqa: S603 - our own file
     else:
         rng = np.random.default_rng(0)
         X = rng.standard_normal((N, D), dtype=np.float32)

@@ -136,6 +136,7 @@ def test_the_generative_exponent_is_at_most_the_information_exponent(text):
     assert learnability(f).generative_exponent.value <= information_exponent(f).value
 
 
+@pytest.mark.stat
 def test_what_is_undecided_is_not_called_impossible(monkeypatch):
     search = "gradone.analysis.queries.next_stage"
     monkeypatch.setattr(f"{search}.is_nonzero", lambda *a, **k: None)

@@ -38,5 +38,6 @@ def test_members_of_a_family_do_not_see_each_other():
         assert abs(float(grams[1].value[0, 0]) - expected) <= float(grams[1].bias)
 
 
+@pytest.mark.stat
 def test_noise_that_is_too_small_to_integrate_over_is_refused():
     assert noisy_line_grams(lambda z: z**3, [], 1e-8, [1]) is None

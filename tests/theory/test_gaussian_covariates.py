@@ -1,5 +1,8 @@
 """Gaussian covariates: reference values, limits, invariances, and fits to sampled data."""
 
+import time
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -291,6 +294,7 @@ def test_with_a_huge_ridge_the_intercept_alone_is_fitted():
         ({"outliers": (1.1, 1.0), "loss": "huber"}, "share in"),
         ({"mean": np.inf, "loss": "hinge"}, "mean must be a finite number"),
         ({"mean": -6.5, "loss": "hinge"}, "all labels would be of one class"),
+        ({"on_failure": "ignore"}, "on_failure must be 'raise' or 'mark', got 'ignore'"),
         ({"loss": "hinges"}, "unknown loss 'hinges'. .*Did you mean 'hinge'"),
     ],
 )
@@ -300,9 +304,28 @@ def test_bad_input_is_refused(change, message):
         gaussian_covariates(**given)
 
 
-def test_a_point_with_600_features_is_quick():
-    import time
+def test_points_that_fail_are_an_error_or_marked(monkeypatch):
+    """A solver that gives up early: no plausible number comes out."""
+    from gradone.theory import _covariate_fits
 
+    solve = _covariate_fits.learn
+
+    def give_up(output, spectrum, *, samples, **more):
+        found = solve(output, spectrum, samples=samples, **more)
+        return replace(found, converged=samples < 200)
+
+    monkeypatch.setattr(_covariate_fits, "learn", give_up)
+    given = STEPS | {"n": [100, 300], "ridge": 1.0, "loss": "logistic"}
+    with pytest.raises(gd.NotConverged, match="1 of 2 points, first at n = 300.0") as info:
+        gaussian_covariates(**given)
+    assert info.value.last.zero_one_error.notnull().all()
+    marked = gaussian_covariates(**given, on_failure="mark")
+    assert marked.converged.values.ravel().tolist() == [True, False]
+    assert marked.zero_one_error.isnull().values.ravel().tolist() == [False, True]
+    assert "the fixed point was not reached" in marked.status.values[1, 0]
+
+
+def test_a_point_with_600_features_is_quick():
     model = Population(np.random.default_rng(0), p=600, unexplained=0.3).model
     for loss in ("square", "huber", "logistic", "hinge"):
         best = np.inf

@@ -1,6 +1,7 @@
 """Ridge readout after one giant step: reference values, identities and limits."""
 
 import math
+import time
 
 import numpy as np
 import pytest
@@ -331,6 +332,22 @@ def test_kinks_and_steep_targets_keep_their_errors(target, batch):
     fine = model.readout(4, 0, alpha=1.5, width_ratio=1.0, ridge=0.1, width=math.inf)
     assert abs(found.test_mse.item() - fine.test) <= found.test_mse_err.item() + 1e-12
     assert found.test_mse_err.item() < 1e-6
+
+
+def test_a_point_takes_less_than_two_milliseconds():
+    """CPU time, the best of seven; a step that was not seen before included."""
+    where = {"alpha": 1.6, "width_ratio": 1.0, "ridge": 0.1, "width": math.inf}
+    best = math.inf
+    for i in range(7):
+        start = time.process_time()
+        for k in range(10):
+            model = OneStep(
+                SIN, TANH, readout="ones", variant="gradient", batch_ratio=20.0,
+                step_size=3.0 + 0.01 * (10 * i + k),
+            )  # fmt: skip
+            model.point(**where)
+        best = min(best, (time.process_time() - start) / 10)
+    assert best < 2e-3
 
 
 # ---- what is said of the limits of validity

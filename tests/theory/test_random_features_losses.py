@@ -284,3 +284,13 @@ def test_the_limits_of_separable_data_agree():
         for loss, ridge in (("hinge", 1e-4), ("logistic", 1e-9))
     ]
     assert errors[0] == pytest.approx(errors[1], abs=3e-3)
+
+
+def test_labels_of_many_directions():
+    """Squares need second moments only; other losses integrate over the directions."""
+    text = "sign(z1 + z2*z3*z4*z5)"
+    found = predict(text, alpha=2, width_ratio=1, ridge=0.1)
+    assert float(found.overlap[0]) > 0.1
+    assert "zero_one_error" not in found
+    with pytest.raises(gd.OutOfRegime, match="5 directions"):
+        predict(text, alpha=2, width_ratio=1, ridge=0.1, loss="logistic")

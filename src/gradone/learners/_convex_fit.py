@@ -9,16 +9,19 @@ at its optimum, the objective lies at most :math:`|g|^2/(2\lambda)` above the mi
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
+from ..base.errors import NotConverged
 from ._convex_losses import SmoothLoss
 from ._design import Design
 
 _SHORT_STEP, _LEAST_STEP = 0.1, 1e-6
 _ARMIJO = 1e-4
 _ROUNDING = 1e-14
+_ATTEMPTS = 8
 
 
 class Fitted(NamedTuple):
@@ -130,7 +133,7 @@ def newton_solve(gram: np.ndarray, penalty: np.ndarray) -> Callable[[np.ndarray]
     # An intercept that no row holds has no curvature of its own; and rounding errors may make a
     # matrix indefinite whose ridge is tiny. The step is then shortened by a larger ridge.
     added = np.where(penalty > 0, 0.0, np.finfo(float).eps * float(diagonal.max()))
-    while True:
+    for _ in range(_ATTEMPTS):
         shifted = np.array(gram, order="F")
         np.fill_diagonal(shifted, diagonal + added)
         try:
@@ -138,4 +141,8 @@ def newton_solve(gram: np.ndarray, penalty: np.ndarray) -> Callable[[np.ndarray]
         except LinAlgError:
             added = np.maximum(100 * added, 1e-15 * float(diagonal.max()))
             continue
-        return lambda right: cho_solve(factor, right, check_finite=False)
+        return partial(cho_solve, factor, check_finite=False)
+    raise NotConverged(
+        "the matrix of a Newton step is not positive definite, whatever is added to it. Use a "
+        "larger ridge, or an activation that grows more slowly."
+    )

@@ -55,6 +55,11 @@ def convex_readouts(
     chunk_size : int, optional
         Rows of a block; chosen by size if None.
     """
+    # With a free constant only differences of the labels count; equal ones then have no loss.
+    center = np.zeros(Y.shape[1])
+    if fit_intercept and isinstance(loss, Huber):
+        center = np.median(Y, axis=0)
+        Y = Y - center
     design, pull = _design(features, X, fit_intercept, chunk_size)
     found: list[Readout] = [None] * len(ridges)  # type: ignore[list-item]
     last: list[np.ndarray | None] = [None] * Y.shape[1]
@@ -67,8 +72,10 @@ def convex_readouts(
             fits.append(fit)
         theta = np.column_stack([fit.theta for fit in fits])
         outputs = np.column_stack([fit.outputs for fit in fits])
+        coefficients, intercept = pull(theta)
         found[place] = Readout(
-            *pull(theta),
+            coefficients,
+            intercept + center,
             train_mse=np.mean((Y - outputs) ** 2, axis=0),
             train_loss=np.mean(loss.value(Y, outputs), axis=0),
             gap=max(fit.gap for fit in fits),

@@ -71,9 +71,8 @@ class TwoLabels:
         """P(y = 1) (n,) and E[z; y = 1] (n, r) at each xi (n,), for E[z xi] = c (r,)."""
         mean = xi[:, None] * c
         if not c.any():  # the same law everywhere
-            P, moment = self._anywhere(resolution)
-            P = np.full(len(xi), P)
-            moment = np.broadcast_to(moment, mean.shape)
+            mass, moments = self._anywhere(resolution)
+            P, moment = np.full(len(xi), mass), np.broadcast_to(moments, mean.shape)
         elif self._channels:
             spread = np.eye(self.r) - np.outer(c, c)
             out = self._channels[resolution].outcomes(mean, spread)

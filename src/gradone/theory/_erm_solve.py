@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -76,10 +76,21 @@ class Output(Protocol):
 class Traces(Protocol):
     """Sums over the spectrum of the features at one effective ridge."""
 
-    df1: float
-    df2: float
-    learned: float
-    learned2: float
+    @property
+    def df1(self) -> Any:
+        """Degrees of freedom."""
+
+    @property
+    def df2(self) -> Any:
+        """Degrees of freedom, of the squares."""
+
+    @property
+    def learned(self) -> Any:
+        """A, per unit of field variance."""
+
+    @property
+    def learned2(self) -> Any:
+        """A_2, per unit of field variance."""
 
 
 @dataclass(frozen=True)

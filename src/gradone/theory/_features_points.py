@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..base.errors import OutOfRegime
+from ..base.estimate import Estimate
 from ..targets.target import Target
 from ._erm_solve import Field
 from ._features_ridge import effective_ridge
@@ -60,81 +62,114 @@ class Setting:
         return channel.kind == "discrete" and len(channel.values) == 2
 
 
+class _Weights(NamedTuple):
+    """Weights of the parts of a target, as squares see them, with errors."""
+
+    linear: float
+    nonlinear: float
+    noise: float
+    slope: np.ndarray
+    linear_error: float
+    nonlinear_error: float
+    slope_error: np.ndarray
+
+
+_SQUARE = ("test_mse", "excess_mse", "train_mse", "overlap", "norm", "effective_ridge")
+
+
 def square_points(
     setting: Setting, alpha: np.ndarray, width_ratio: np.ndarray, ridge: np.ndarray
 ) -> Values:
     """Variables of the loss "square" over (alpha, width_ratio, ridge) [LR-3]."""
     expansion = setting.target.hermite(1)
-    constant, linear = expansion.energy(0), expansion.energy(1)
+    constant, linear, rest = expansion.energy(0), expansion.energy(1), expansion.tail
     mean, slope = expansion.coefficient(*(0,) * setting.target.r), expansion.tensor(1)
-    rest, noise = expansion.tail, setting.noise_variance
-    nonlinear = max(rest.value, 0.0) + (0.0 if setting.has_constant else constant.value)
-    uncertain = rest.error + (0.0 if setting.has_constant else constant.error)
-    moments = setting.moments
-    # The second entry moves the moments by their errors.
-    shifts = np.array([0.0, 1.0]).reshape(2, 1, 1)
-    parts = []
-    for beta in width_ratio:
-        spectrum = FeatureSpectrum(
-            float(beta),
-            moments.linear + shifts * moments.linear_error * (moments.linear > 0),
-            moments.rest + shifts * moments.rest_error * (moments.rest > 0),
-        )
-        found = effective_ridge(spectrum, alpha[:, None], ridge)
-        share = found.sums.df2 / alpha[:, None]
-        # 1/room - 1 = share/room: the noise of a new label is not part of the excess.
-        missed = linear.value * found.bias() + nonlinear + noise * share
-        missed_err = linear.error * found.bias() + uncertain
-        with np.errstate(divide="ignore", invalid="ignore"):
-            excess = np.where(missed > 0, missed / found.room, 0.0)
-            excess_err = missed_err / found.room + found.accuracy * (excess + noise)
-            test = excess + noise
-            train, train_err = (
-                np.where(found.shrink > 0, x * found.shrink**2, 0.0) for x in (test, excess_err)
-            )
-            norm = test * share + linear.value * found.sums.learned2
-        overlap = found.sums.learned[..., None] * slope.value
-        overlap_err = np.abs(slope.error) + 0.0 * overlap
-        accuracy = np.minimum(found.accuracy, 1.0)
-        parts.append(
-            {
-                "excess_mse": (excess, excess_err),
-                "test_mse": (test, excess_err),
-                "train_mse": (train, train_err),
-                "norm": (norm, excess_err + 1e-14 * norm),
-                "overlap": (overlap, overlap_err + 1e-14),
-                "effective_ridge": (
-                    np.where((ridge == 0) & (spectrum.rank <= alpha[:, None]), 0.0, found.kappa),
-                    accuracy * found.kappa,
-                ),
-                "converged": found.converged,
-            }
-        )
+    if setting.has_constant:
+        b, b_err, unlearned = mean.value, mean.error, Estimate(0.0)
+    else:
+        b, b_err, unlearned = 0.0, 0.0, constant
+    weights = _Weights(
+        linear=linear.value,
+        nonlinear=max(rest.value, 0.0) + unlearned.value,
+        noise=setting.noise_variance,
+        slope=slope.value,
+        linear_error=linear.error,
+        nonlinear_error=rest.error + unlearned.error,
+        slope_error=slope.error,
+    )
+    parts = [_at_width(setting, weights, alpha, float(beta), ridge) for beta in width_ratio]
     values: Values = {}
-    for name in ("test_mse", "excess_mse", "train_mse", "overlap", "norm", "effective_ridge"):
+    for name in _SQUARE:
         dims = ("direction",) if name == "overlap" else ()
-        both = np.stack([part[name][0] for part in parts], axis=2)
-        error = np.stack([part[name][1][0] for part in parts], axis=1)
-        with np.errstate(invalid="ignore"):
-            moved = np.abs(both[1] - both[0])
-        values[name] = (dims, both[0])
-        values[f"{name}_err"] = (dims, np.where(np.isfinite(both[0]), error + moved, 0.0))
+        values[name] = (dims, np.stack([part[name][0] for part, _ in parts], axis=1))
+        values[f"{name}_err"] = (dims, np.stack([part[name][1] for part, _ in parts], axis=1))
     shape = values["test_mse"][1].shape
-    b = mean.value if setting.has_constant else 0.0
-    b_err = mean.error if setting.has_constant else 0.0
     values["intercept"] = ((), np.full(shape, b))
     values["intercept_err"] = ((), np.full(shape, b_err))
     if setting.is_two_valued:
-        values |= _square_label_errors(setting, values, b, alpha)
-    converged = np.stack([part["converged"][0] for part in parts], axis=1)
+        values |= _square_label_errors(setting, values, b)
+    converged = np.stack([mark for _, mark in parts], axis=1)
     return values | verdict(converged, "Newton's iteration for the effective ridge did not end")
 
 
-def _square_label_errors(setting: Setting, values: Values, b: float, alpha: np.ndarray) -> Values:
-    """Probabilities of wrong labels when squares are fitted to a label with two values."""
+def _at_width(
+    setting: Setting, weights: _Weights, alpha: np.ndarray, width_ratio: float, ridge: np.ndarray
+) -> tuple[dict[str, tuple[np.ndarray, np.ndarray]], np.ndarray]:
+    """Quantities and errors over (alpha, ridge) at one width, and whether they converged."""
+    moments = setting.moments
+    # The second entry moves the moments by their errors.
+    shifts = np.array([0.0, 1.0]).reshape(2, 1, 1)
+    spectrum = FeatureSpectrum(
+        width_ratio,
+        moments.linear + shifts * moments.linear_error * (moments.linear > 0),
+        moments.rest + shifts * moments.rest_error * (moments.rest > 0),
+    )
+    found, noise = effective_ridge(spectrum, alpha[:, None], ridge), weights.noise
+    share = found.sums.df2 / alpha[:, None]
+    # 1/room - 1 = share/room: the noise of a new label is not part of the excess.
+    missed = weights.linear * found.bias() + weights.nonlinear + noise * share
+    missed_err = weights.linear_error * found.bias() + weights.nonlinear_error
+    with np.errstate(divide="ignore", invalid="ignore"):
+        excess = np.where(missed > 0, missed / found.room, 0.0)
+        excess_err = missed_err / found.room + found.accuracy * (excess + noise)
+        test = excess + noise
+        train, train_err = (
+            np.where(found.shrink > 0, x * found.shrink**2, 0.0) for x in (test, excess_err)
+        )
+        norm = test * share + weights.linear * found.sums.learned2
+        overlap = found.sums.learned[..., None] * weights.slope
+        both = {
+            "excess_mse": (excess, excess_err),
+            "test_mse": (test, excess_err),
+            "train_mse": (train, train_err),
+            "norm": (norm, excess_err + 1e-14 * norm),
+            "overlap": (overlap, np.abs(weights.slope_error) + 1e-14 * (1 + overlap)),
+            "effective_ridge": (
+                np.where((ridge == 0) & (spectrum.rank <= alpha[:, None]), 0.0, found.kappa),
+                np.minimum(found.accuracy, 1.0) * found.kappa,
+            ),
+        }
+        values = {
+            name: (
+                value[0],
+                np.where(np.isfinite(value[0]), error[0] + abs(value[1] - value[0]), 0),
+            )
+            for name, (value, error) in both.items()
+        }
+    return values, found.converged[0]
+
+
+def _square_label_errors(setting: Setting, values: Values, b: float) -> Values:
+    """Probabilities of wrong labels when squares are fitted to a label with two values.
+
+    Nothing if the law of the label is an integral over too many directions.
+    """
     from ._erm_labels import TwoLabels
 
-    labels = TwoLabels(setting.target)
+    try:
+        labels = TwoLabels(setting.target)
+    except OutOfRegime:
+        return {}
     low, high = labels.values
     scale = 2 / (high - low)
     norm, overlap = values["norm"][1], values["overlap"][1]
@@ -156,7 +191,7 @@ def _square_label_errors(setting: Setting, values: Values, b: float, alpha: np.n
         test[:, *place] = label_error(labels, field, 0.0, shift)
         # The proximal point (t + V)/(1 + V) is negative below t = -V.
         with np.errstate(divide="ignore"):
-            V = 1 / np.sqrt(shrink2) - 1
+            V = float(1 / np.sqrt(shrink2) - 1)
         train[:, *place] = label_error(labels, field, -V, shift) if np.isfinite(V) else 0.0
     return {
         "zero_one_error": ((), test[0]),
@@ -176,5 +211,6 @@ def label_error(labels: Any, field: Field, margin: float, shift: float) -> tuple
 
 
 def verdict(converged: np.ndarray, reason: str) -> Values:
+    """Variables that say where a solver did not converge, and why."""
     status = np.where(converged, "", reason)
     return {"converged": ((), converged), "status": ((), status)}

@@ -143,7 +143,7 @@ def _one_direction(target: Sampled | str) -> Target:
     target = as_target(target)
     if not isinstance(target, Target) or target.r != 1:
         raise OutOfRegime(
-            f"these bounds are about targets of one direction, '{target}' is none; "
+            f"these bounds are about targets of one direction, {target!r} is none; "
             "gd.analyze gives the plateaus of targets of several directions"
         )
     return target

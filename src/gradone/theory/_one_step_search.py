@@ -139,7 +139,10 @@ def _model(
 ) -> OneStep:
     target, activation = as_target(target), read_activation(activation)
     if not isinstance(target, Target) or target.r != 1:
-        raise OutOfRegime(f"one giant step is solved for targets of one direction, got '{target}'")
+        raise OutOfRegime(
+            f"one giant step is solved for targets of one direction, got {target!r}; "
+            "'giant_steps' covers several"
+        )
     if reason := spike_obstacle(target, activation):
         raise OutOfRegime(f"one giant step is not solved here: {reason}")
     (batch_ratio,) = axis_values("batch_ratio", batch_ratio, infinite=True)

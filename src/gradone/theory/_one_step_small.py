@@ -46,7 +46,7 @@ def small_spike(
 
     .. math:: \theta = \eta\mu_1\,\mathrm{rms}(u)\sqrt{\mu_{1\star}^2+\mathbb{E}[y^2]/\alpha_0},
               \qquad \gamma^2
-              = \frac{\mu_{1\star}^2}{\mu_{1\star}^2+\mathbb{E}[y^2]/\alpha_0}          [GS-2]
+              = \frac{\mu_{1\star}^2}{\mu_{1\star}^2+\mathbb{E}[y^2]/\alpha_0}          [SK-1]
 
     Examples
     --------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -48,6 +48,7 @@ def gaussian_covariates(
     flips: float = 0.0,
     mean: float = 0.0,
     outliers: tuple[float, float] | None = None,
+    on_failure: Literal["raise", "mark"] = "raise",
 ) -> xr.Dataset:
     r"""Errors of a penalized linear fit to Gaussian features of any covariance.
 
@@ -99,6 +100,8 @@ def gaussian_covariates(
         the mean does.
     outliers : (float, float), optional
         Share of the samples whose noise has another variance, and this variance (Huber).
+    on_failure : {"raise", "mark"}
+        What to do with points at which the fixed point was not reached: raise, or NaN there.
 
     Returns
     -------
@@ -111,7 +114,8 @@ def gaussian_covariates(
     Raises
     ------
     NotConverged
-        If the fixed point of some point was not reached; ``last`` holds the last iterates.
+        If some fixed point was not reached and `on_failure` is ``"raise"``; ``last`` holds the
+        last iterates.
 
     Notes
     -----
@@ -135,6 +139,7 @@ def gaussian_covariates(
     array([2.23102, 0.95411])
     """
     known_loss(loss, LOSSES)
+    known_choice(on_failure)
     model = covariate_model(eigenvalues, coefficients, rho)
     axes = {"n": axis_values("n", n), "ridge": ridge_values(ridge, loss)}
     found = points_curve(
@@ -146,7 +151,7 @@ def gaussian_covariates(
                 "mean": mean, "outliers": outliers},
         labels=LABELS,
     )  # fmt: skip
-    return settled(found, "gaussian_covariates", "raise")
+    return settled(found, "gaussian_covariates", on_failure)
 
 
 def known_loss(loss: str, known: tuple[str, ...]) -> None:
@@ -155,6 +160,12 @@ def known_loss(loss: str, known: tuple[str, ...]) -> None:
         raise BadData(
             f"unknown loss {loss!r}. Known: {', '.join(known)}.{did_you_mean(str(loss), known)}"
         )
+
+
+def known_choice(on_failure: str) -> None:
+    """Refuse what is not a way to treat failures."""
+    if on_failure not in ("raise", "mark"):
+        raise BadData(f"on_failure must be 'raise' or 'mark', got {on_failure!r}")
 
 
 def ridge_values(ridge: Any, loss: str) -> np.ndarray:

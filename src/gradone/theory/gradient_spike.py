@@ -48,7 +48,7 @@ class GradientSpikeTheory(Theory):
 
     .. math:: \theta = \eta\mu_1\,\mathrm{rms}(u)\sqrt{\mu_{1\star}^2+\mathbb{E}[y^2]/\alpha_0},
               \qquad \gamma^2
-              = \frac{\mu_{1\star}^2}{\mu_{1\star}^2+\mathbb{E}[y^2]/\alpha_0}          [GS-2]
+              = \frac{\mu_{1\star}^2}{\mu_{1\star}^2+\mathbb{E}[y^2]/\alpha_0}          [SK-1]
 
     competes with the random start. With :math:`\psi_2` = width / d it leaves the bulk if
     :math:`\theta^4 > \psi_2`, and then
@@ -57,7 +57,7 @@ class GradientSpikeTheory(Theory):
               \langle u_1,v\rangle^2 = 1-\frac{\psi_2+\theta^2}{\theta^2(\theta^2+1)}, \quad
               \langle u_1,\theta_\star\rangle^2 = \gamma^2\langle u_1,v\rangle^2, \quad
               \frac{\langle v_1,a\rangle^2}{|a|^2}
-              = 1-\frac{\psi_2(1+\theta^2)}{\theta^2(\theta^2+\psi_2)}                  [GS-3]
+              = 1-\frac{\psi_2(1+\theta^2)}{\theta^2(\theta^2+\psi_2)}                  [SK-2]
 
     with v the direction of :math:`X^\top y`. Otherwise :math:`s_1 = 1+\sqrt{\psi_2}` and all
     cosines vanish.
@@ -150,7 +150,7 @@ class GradientSpikeTheory(Theory):
 def _small(
     target: Target, activation: Any, layer: SecondLayer, point: dict[str, float]
 ) -> dict[str, float]:
-    """Singular value and vectors for a step of order one [GS-2], [GS-3]."""
+    """Singular value and vectors for a step of order one [SK-1], [SK-2]."""
     step, ratio = point["step_size"], point["width_ratio"]
     theta, gamma2 = small_spike(
         target, activation, layer, batch_ratio=point["batch_ratio"], step_size=step

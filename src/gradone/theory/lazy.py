@@ -126,7 +126,7 @@ class LazyTheory(Theory):
             },
             {"kappa": kappa},
             source=f"theory:{self.name}",
-            target=target.text,  # type: ignore[union-attr]
+            target=target.text,
             params=params,
             labels=LABELS,
         )

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from ..base.axes import axis_values
 from ..base.errors import BadData, OutOfRegime
 from ._points import Point, points_curve
-from .covariates import LABELS, known_loss, ridge_values
+from .covariates import LABELS, known_choice, known_loss, ridge_values
 from .predict import settled
 
 if TYPE_CHECKING:
@@ -32,7 +32,13 @@ CAVEAT = (
 
 
 def learning_curve(
-    features: Any, y: Any, *, n: Any, ridge: Any, loss: str = "square"
+    features: Any,
+    y: Any,
+    *,
+    n: Any,
+    ridge: Any,
+    loss: str = "square",
+    on_failure: Literal["raise", "mark"] = "raise",
 ) -> xr.Dataset:
     r"""Predicted error of a penalized linear fit to n rows of a table, for any n.
 
@@ -57,6 +63,8 @@ def learning_curve(
         on these columns.
     loss : {"square", "logistic", "hinge"}
         Loss of the fit.
+    on_failure : {"raise", "mark"}
+        What to do with points at which the fixed point was not reached: raise, or NaN there.
 
     Returns
     -------
@@ -87,6 +95,7 @@ def learning_curve(
     array([3382., 3005.])
     """
     known_loss(loss, LOSSES)
+    known_choice(on_failure)
     X = _matrix(features)
     labels = _numbers(y, len(X)) if loss == "square" else _signs(y, len(X))
     axes = {"n": axis_values("n", n), "ridge": ridge_values(ridge, loss)}
@@ -110,7 +119,7 @@ def learning_curve(
         labels=LABELS,
     )
     found = found.drop_vars([v for v in ("excess_mse", "excess_mse_err") if v in found])
-    return settled(found.assign_attrs(caveat=CAVEAT), "learning_curve", "raise")
+    return settled(found.assign_attrs(caveat=CAVEAT), "learning_curve", on_failure)
 
 
 @dataclass(frozen=True)
