@@ -20,7 +20,13 @@ REFERENCE = [  # target, noise, thresholds, tolerances
     ("max(z1, z2)", 0.1, [0.0, 1.262], [0.0, 0.002]),
     pytest.param("relu(z1) + relu(z2)", 0.01, [0.0, 1.3595], [0.0, 0.003], marks=pytest.mark.stat),
     ("tanh(z1*z2) + 0.5*z3", 0.05, [0.0, 1.507], [0.0, 0.004]),
-    pytest.param("z1**2 + sign(z1*z2*z3)", 0.0, [0.575166, math.pi**2 / 4], [1e-3, 1e-3], marks=pytest.mark.stat),
+    pytest.param(
+        "z1**2 + sign(z1*z2*z3)",
+        0.0,
+        [0.575166, math.pi**2 / 4],
+        [1e-3, 1e-3],
+        marks=pytest.mark.stat,
+    ),
     ("sign(z1*z2*z3)", 0.0, [math.inf], [0.0]),
     ("tanh(z)", 0.0, [0.0], [0.0]),
 ]

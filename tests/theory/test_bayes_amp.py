@@ -74,6 +74,7 @@ def test_the_contraction_rate_of_the_parity(alpha, rate):
     assert float(found.rate[0]) == pytest.approx(rate, abs=1e-3)
 
 
+@pytest.mark.stat
 def test_a_linear_target_is_linear_regression():
     """y = z + noise: the fixed point of m = alpha (1 - m) / (1 - m + Delta + alpha (1 - m)).
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import gradone as gd
-
-PI = math.pi
+from gradone.theory._features_spectrum import activation_moments
 
 
 def predict(target, *, noise=0.0, alpha, width_ratio, ridge, **parameters):
@@ -15,6 +14,32 @@ def predict(target, *, noise=0.0, alpha, width_ratio, ridge, **parameters):
         gd.Target(target, noise=noise), "random_features",
         alpha=alpha, width_ratio=width_ratio, ridge=ridge, **parameters,
     ).squeeze()  # fmt: skip
+
+
+MOMENTS = [  # activation, mu_0, mu_1, mu_*
+    ("tanh(z)", 0, 0.6057055096, 0.1655757411),
+    ("relu(z)", 0.3989422804, 0.5, 0.3014051375),
+    ("erf(z)", 0, 0.6514700159, 0.2003643502),
+    ("sign(z)", 0, 0.7978845608, 0.6028102750),
+    ("erf(z/sqrt(2))", 0, 0.5641895835, 0.1225701723),
+]
+
+
+@pytest.mark.parametrize(("activation", "mu0", "mu1", "mu_star"), MOMENTS)
+def test_moments_of_activations(activation, mu0, mu1, mu_star):
+    found = activation_moments(gd.Activation(activation))
+    assert found.mean == pytest.approx(mu0, abs=1e-8)
+    assert math.sqrt(found.linear) == pytest.approx(mu1, abs=1e-8)
+    assert math.sqrt(found.rest) == pytest.approx(mu_star, abs=1e-8)
+    assert found.has_mean == (mu0 != 0)
+
+
+def test_moments_of_the_tangent_kernel():
+    """For z + He2/2 the kernel is t + t^2/2, its tangent kernel 2 t + 3 t^2/2."""
+    found = activation_moments(gd.Activation("z + He2(z)/2"), tangent=True)
+    assert (found.linear, found.rest) == (pytest.approx(2.0), pytest.approx(1.5))
+    with pytest.raises(gd.OutOfRegime, match="jumps"):
+        activation_moments(gd.Activation("step(z)"), tangent=True)
 
 
 REFERENCE = [  # activation, target, noise, alpha, width_ratio, ridge, k, excess, training error

@@ -224,6 +224,22 @@ def test_averages_of_the_output_function_are_those_of_drawn_samples(text, loss, 
     assert (spread < 2e-3).all()
 
 
+@pytest.mark.parametrize("loss", ["logistic", "hinge", "huber", "square"])
+def test_rotated_targets_are_the_same(loss):
+    """One direction has closed forms, two go through integrals over the plane."""
+    setting = dict(alpha=2, width_ratio=1.5, ridge=0.1, activation="relu(z)", loss=loss)
+    one, two = (
+        predict("sign(z + 1/2)", **setting),
+        predict("sign(3*z1/5 - 4*z2/5 + 1/2)", **setting),
+    )
+    for name in sorted(set(one.data_vars) - {"status", "converged", "n_iter", "overlap"}):
+        if not name.endswith("_err"):
+            allowed = float(one[f"{name}_err"] + two[f"{name}_err"]) + 1e-9
+            assert float(two[name]) == pytest.approx(float(one[name]), abs=2 * allowed), name
+            assert allowed < 1e-3
+    assert two.overlap.values == pytest.approx(float(one.overlap) * np.array([0.6, -0.8]), abs=1e-4)
+
+
 def test_a_multi_index_teacher():
     """Fixed point found by a plain iteration on a product grid, without acceleration."""
     found = predict(

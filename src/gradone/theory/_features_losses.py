@@ -48,7 +48,10 @@ def loss_points(
     values: Values = {
         name: (("direction",) if array.ndim > 3 else (), array) for name, array in found.items()
     }
-    reason = f"the fixed point was not reached, residual {residual:.1e}; use a larger ridge"
+    reason = (
+        f"the fixed point was not reached, residual {residual:.1e}: the output is almost constant "
+        "or the data almost separable; try another ridge, or fit_intercept=False"
+    )
     return values | {"n_iter": ((), count)} | verdict(converged, reason)
 
 

@@ -99,6 +99,8 @@ def course(
         s0, s1, s2, sx = _smeared(activation, slope, h, S)
         miss = g - (P * a) @ s0
         square = miss * miss + target.noise + lost
+        if not square.mean() < _DIVERGED**2 * energy.value:
+            break
         out.overlap[t], out.norm[t] = M[:, :r], np.sqrt((M * M).sum(axis=1) + S * S)
         out.test_mse[t] = square.mean()
         G = a[:, None] * ((s1 * miss) @ u.T) / N  # [GL-1]

@@ -142,7 +142,8 @@ def link_moments(target: Target) -> LinkMoments:
         expansion.coefficient(1),
         expansion.coefficient(2),
     ]
-    mean, square, linear, quadratic = (e.value for e in found)
+    # A coefficient that is zero but for rounding would be a direction of its own in a large batch.
+    mean, square, linear, quadratic = (0.0 if e.is_zero else e.value for e in found)
     return LinkMoments(mean, square, linear, quadratic, max(e.error for e in found))
 
 
