@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scipy.integrate import dblquad
-from scipy.special import erf
+from scipy.special import erf, ndtr
 from sklearn.kernel_ridge import KernelRidge
 
 import gradone as gd
@@ -110,6 +110,12 @@ def test_a_series_against_a_plain_integral():
     expected, _ = dblquad(integrand, -8, 8, -8, 8, epsabs=1e-9)
     found = kernel_of(*pair(t, s, s2), activation="tanh(z)")
     assert found == pytest.approx(expected, abs=1e-8)
+
+
+def test_kinks_lie_where_the_preactivation_has_them():
+    """Independent preactivations: the kernel is the product of P(s z > 1/2) and P(s' z > 1/2)."""
+    found = kernel_of(*pair(0.0, 1.3, 0.7), activation="step(z - 0.5)")
+    assert found == pytest.approx(ndtr(-0.5 / 1.3) * ndtr(-0.5 / 0.7), abs=1e-12)
 
 
 def test_the_tangent_kernel_is_that_of_the_gradients(rng):

@@ -149,6 +149,31 @@ def test_blocks_and_what_is_kept_do_not_show(n, width, loss, monkeypatch):
     np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
+@pytest.mark.parametrize("loss", ["logistic", "hinge"])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("ridge", [0.01, 1.0])
+@pytest.mark.filterwarnings("ignore:RandomFeaturesClassifier stopped")
+def test_the_gap_bounds_what_is_left(loss, fit_intercept, ridge):
+    """Would catch: a dual point that is not feasible; a gap per row."""
+    X, y = data(60)
+    y[:45] = 1  # many more of one class: the constant is far from zero
+
+    def objective(**parameters):
+        learner = RandomFeaturesClassifier(
+            25, loss=loss, ridge=ridge, fit_intercept=fit_intercept, random_state=0, **parameters
+        ).fit(X, y)
+        value = 60 * learner.train_loss_ + ridge / 2 * learner.readout_ @ learner.readout_
+        return value, learner.gap_
+
+    best, _ = objective(tol=1e-11)
+    seen = []
+    for steps in range(1, 9):
+        value, gap = objective(max_iter=steps)
+        seen.append((value - best) / value)
+        assert -1e-9 <= seen[-1] <= gap * (1 + 1e-9) + 1e-12
+    assert max(seen) > 1e-4
+
+
 @pytest.mark.parametrize("loss", LOSSES)
 def test_exchanging_the_classes_exchanges_the_sign(loss):
     X, y = data(60)

@@ -50,16 +50,18 @@ def test_the_bulk_ends_later_than_that_of_even_samples(step, edge, even):
 
 
 @pytest.mark.parametrize("step", [0.0, 1.5])
-@pytest.mark.parametrize(("alpha", "width_ratio"), [(2.0, 1.0), (0.8, 1.5), (3.0, 0.4)])
+@pytest.mark.parametrize(
+    ("alpha", "width_ratio"), [(2.0, 1.0), (0.8, 1.5), (2.0, 10.0), (3.0, 0.4)]
+)
 def test_moments_have_their_closed_forms(step, alpha, width_ratio):
     r"""Mean and mean square of the eigenvalues.
 
     With s = c mu_1^2 + mu_2^2 they are E[s] and
     (E mu_1^2)^2 c^2 (1 + beta) + 2 c E[mu_1^2] E[mu_2^2] + (E mu_2^2)^2 + (p/n) E[s^2].
     """
-    bulk = bulk_after(step, 5.0, alpha=alpha, width_ratio=width_ratio, level=2)
+    bulk = bulk_after(step, 5.0, alpha=alpha, width_ratio=width_ratio)
     low, high, _ = bulk.edges()
-    angle = np.linspace(0, math.pi, 2001)[1:-1]
+    angle = np.linspace(0, math.pi, 4001)[1:-1]
     x = low + (high - low) * (1 - np.cos(angle)) / 2
     mass = bulk.density(x) * np.sin(angle) * (high - low) / 2 * (angle[1] - angle[0])
     f, c = bulk.fields, bulk.fields.scales.item()

@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from ..base.errors import NotConverged
 from ..targets.posterior import Posterior, PosteriorChannel
 from ._callbacks import Step
 from ._products import StandardizedProducts
@@ -125,7 +126,13 @@ def run_amp(
     delta, previous, quiet, kicks, kicked = damping, np.zeros_like(W), 0, 0, 0
     least = np.sqrt(NEGLIGIBLE * r)  # norm of a W that knows nothing: a smaller one is no scale
     for t, step in enumerate(steps):
-        posterior = channel.posterior(y, products.forward(W) - S, V)
+        try:
+            posterior = channel.posterior(y, products.forward(W) - S, V)
+        except NotConverged:
+            if t == 0:  # no fault of the iteration
+                raise
+            # A V that is almost singular while W is far off: no integral resolves such a posterior.
+            return AmpRun(W, V, posterior, "diverged", trace)
         A = _clipped(-posterior.dg.sum(axis=0) / d, 0.0, np.inf)
         C = np.linalg.inv(identity + A)
         new = (products.backward(posterior.g) + W @ A) @ C  # [AMP-1]

@@ -261,8 +261,10 @@ class BayesAMP(
 
             finder = SpectralDirections(self.channel, random_state=rng, chunk_size=self.chunk_size)
             found = to_numpy(finder.fit(products.X, y).directions_).astype(float)
-            # A random combination: the coordinates of z are not known, only a subspace.
-            W += found.T @ rng.standard_normal((len(found), r)) * math.sqrt(_SPECTRAL_OVERLAP * d)
+            # A random rotation: the coordinates of z are not known, only a subspace. A matrix of
+            # independent numbers may claim overlaps above 1, which no posterior has.
+            rotation = np.linalg.qr(rng.standard_normal((r, r)))[0]
+            W += math.sqrt(_SPECTRAL_OVERLAP * d) * found[:r].T @ rotation[: len(found)]
         W[varies] += rng.standard_normal((d, r)) / math.sqrt(d)
         return W
 

@@ -85,7 +85,9 @@ def transform(
             below = max(at * factor, height)
             z = x[i] + 1j * below
             new, new_V1, moved = newton(z, tau, V1, weights, slope2, rest, scale, beta, rho)
-            if moved < 1e-6 and new.imag > _BELOW * abs(new):
+            # Both are traces of resolvents of positive matrices: they stay in the upper half plane.
+            is_physical = new.imag > _BELOW * abs(new) and new_V1.imag > _BELOW * abs(new_V1)
+            if moved < 1e-6 and is_physical:
                 tau, V1, change, at = new, new_V1, moved, below
                 if at <= height:
                     break

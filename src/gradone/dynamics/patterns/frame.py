@@ -49,8 +49,12 @@ def label(x):
 
 # --------------------------------------------------------------------------------------------------
 
+# For functions that only compiled code calls: without what Python would need to call them they
+# compile in less time.
+helper = njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
-@njit(nogil=True, error_model="numpy")
+
+@helper
 def gradient(field, y, a, b, push):
     """push_j = a_j e sigma'(field_j + b_j); returns e."""
     e = y
@@ -62,7 +66,7 @@ def gradient(field, y, a, b, push):
     return e
 
 
-@njit(nogil=True, error_model="numpy")
+@helper
 def fields(M, columns, x, field):
     """Fields of a sample, M u* + L u."""
     p, r = M.shape
@@ -75,7 +79,7 @@ def fields(M, columns, x, field):
         field[j] = value
 
 
-@njit(nogil=True, error_model="numpy")
+@helper
 def squared_norm(M, columns, j):
     """Q_jj."""
     total = 0.0
@@ -86,7 +90,7 @@ def squared_norm(M, columns, j):
     return total
 
 
-@njit(nogil=True, error_model="numpy")
+@helper
 def normalize(M, columns):
     """Bring every neuron to unit norm."""
     for j in range(M.shape[0]):
@@ -97,7 +101,7 @@ def normalize(M, columns):
             columns[k, j] *= scale
 
 
-@njit(nogil=True, error_model="numpy")
+@helper
 def absorb(columns, v):
     """L <- tri([L, v]) by rotations; v is used up."""
     p = v.size
@@ -112,7 +116,7 @@ def absorb(columns, v):
                 v[j] = cosine * right - sine * left
 
 
-@njit(nogil=True, error_model="numpy")
+@helper
 def rebuild(M, columns, G, S, along, T, scale, keep, moves):
     """M <- A M + scale G*, L <- tri[A L + scale G', scale S^T T], then the geometry.
 
@@ -146,7 +150,7 @@ def rebuild(M, columns, G, S, along, T, scale, keep, moves):
         normalize(M, columns)
 
 
-@njit(nogil=True, error_model="numpy")
+@helper
 def keep_state(M, columns, a, b, mark, out_M, out_columns, out_a, out_b):
     """Copy the state."""
     p, r = M.shape

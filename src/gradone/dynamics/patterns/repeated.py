@@ -23,6 +23,7 @@ from .frame import (
     REPEATED,
     absorb,
     gradient,
+    helper,
     keep_state,
     label,
     rebuild,
@@ -32,7 +33,7 @@ from .frame import (
 # --------------------------------------------------------------------------------------------------
 
 
-@njit(nogil=True, error_model="numpy")
+@helper
 def remove(F, found, v):
     """Take the rows of F out of v, twice: once leaves errors of the size of what it removed.
 
@@ -51,7 +52,7 @@ def remove(F, found, v):
     return math.sqrt(total)
 
 
-@njit(nogil=True, error_model="numpy")
+@helper
 def reveal(U, F, known, found, c, radius2, g):
     """Append the direction of c^T X to the frame [SG-4]; g is used up.
 
@@ -85,6 +86,7 @@ def reveal(U, F, known, found, c, radius2, g):
     "float64, float64, int64, float64, float64, float64, float64)",
     cache=True,
     nogil=True,
+    no_cfunc_wrapper=True,
     error_model="numpy",
 )
 def advance(

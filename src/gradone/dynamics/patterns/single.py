@@ -26,6 +26,7 @@ from .frame import (
     UNIT_NORM,
     fields,
     gradient,
+    helper,
     keep_state,
     label,
     normalize,
@@ -36,7 +37,7 @@ from .frame import (
 # --------------------------------------------------------------------------------------------------
 
 
-@njit(nogil=True, error_model="numpy")
+@helper
 def add_outer(columns, c, u, rho):
     """L <- tri([L, 0] + c (u, rho)^T) in two sweeps of rotations of neighboring columns."""
     p = c.size
@@ -72,6 +73,7 @@ def add_outer(columns, c, u, rho):
     "float64)",
     cache=True,
     nogil=True,
+    no_cfunc_wrapper=True,
     error_model="numpy",
 )
 def advance(
