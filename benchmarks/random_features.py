@@ -61,7 +61,7 @@ def main() -> None:
         job()  # compiles
     seconds = interleaved_best({name: job for name, (job, _) in jobs.items()})
     each = {name: seconds[name] / points for name, (_, points) in jobs.items()}
-    squares = {name: each[name] for name in ("Brent", "squares, a curve", "squares, one point")}
+    squares = {name: each[name] for name in ("Brent", "squares, a curve")}
     report(squares, baseline="Brent", limit=1e-3, file=None)
     report(each, baseline="Brent", limit=20e-3, file=arguments.json)
 

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,6 +14,8 @@ import gradone as gd
 from gradone.base.curves import check_curve
 from gradone.base.progress import TerminalBar
 from gradone.dynamics import _run
+from gradone.dynamics._auto import chosen_steps
+from gradone.targets.student import read_student
 
 # Targets and students of this file are those of others in this folder: they are compiled once.
 ARGUMENTS = {"d": 60, "width": 2, "activation": "tanh(z + 0.3)", "steps": 300, "step_size": 1e-3,
@@ -249,3 +252,19 @@ def test_automatic_steps_say_which_rule_could_learn():
                          rule="extragradient")  # fmt: skip
     assert "inner_step_size" in ds.attrs["notes"]
     assert "cannot" not in ds.attrs["notes"]
+
+
+def test_sam_climbs_where_the_theory_is_silent():
+    """Would catch: an inner step without a size, or with the sign of the extra-gradient."""
+    sam = read_student(width=1, rule="sam")
+    student, _, notes = chosen_steps(gd.Target("z1*z2*z3*z4*z5"), sam, 500)
+    assert "No theory of the escape: the target depends on 5 directions" in notes[1]
+    assert -student.inner_eta == student.inner_step_size > 0
+    assert replace(sam, step_size=0.1).inner_eta == -0.1
+
+
+def test_a_default_run_does_not_last_for_hours():
+    _, steps, notes = chosen_steps(gd.Target("He4(z)"), read_student(width=2), 300)
+    assert steps < 10**5
+    assert "this run is too short to learn" in notes[-1]
+    assert "rule 'extragradient' with inner_step_size" in notes[-2]

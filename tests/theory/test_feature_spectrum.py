@@ -49,6 +49,15 @@ def test_the_bulk_ends_later_than_that_of_even_samples(step, edge, even):
     assert same.edges()[1] == pytest.approx(even, abs=0.01)
 
 
+def test_the_edge_of_linear_features_is_that_of_a_product_of_two_wishart_matrices():
+    """(11 + 5 sqrt 5)/4 for p = d and n = 2 d; a linear step changes no bulk."""
+    found = gd.predict(
+        "sin(z)", "feature_spectrum", alpha=2.0, batch_ratio=4.0, step_size=0.7, activation="z"
+    )
+    expected = (11 + 5 * math.sqrt(5)) / 4
+    assert found.edge.values.ravel() == pytest.approx([expected, expected], abs=1e-7)
+
+
 @pytest.mark.parametrize("step", [0.0, 1.5])
 @pytest.mark.parametrize(
     ("alpha", "width_ratio"), [(2.0, 1.0), (0.8, 1.5), (2.0, 10.0), (3.0, 0.4)]

@@ -97,7 +97,9 @@ def test_a_divergence_is_reported():
 def test_bad_arguments_are_refused():
     for more, message in (
         ({"steps": 0}, "steps must be an integer >= 1"),
-        ({"bias": "some"}, "readout must be"),
+        ({"bias": "some"}, "bias must be a finite number"),
+        ({"bias": None}, "bias must be a finite number"),
+        ({"bias": {0.5: 0.2}}, "shares of bias must be positive and sum to one"),
         ({"readout": {0.0: 1.0}}, "not all zero"),
         ({"step_size": -1.0}, "step_size must be"),
     ):

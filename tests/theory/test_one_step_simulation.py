@@ -95,7 +95,7 @@ def test_spiked_features_of_three_blocks_follow_the_theory(rng):
 def test_rescaled_rows_change_the_risk_as_predicted(rng):
     """Rows stretched by 1 + B <w, v>/c, paired with the same features unstretched.
 
-    Would catch: B of the other sign, a factor of two in B.
+    Would catch: B of the other sign, B left out.
     """
     setting = {"batch_ratio": 20.0, "step_size": 3.0}
     where = {"alpha": 1.6, "width_ratio": 1.0, "ridge": 0.1, "width": float(D)}

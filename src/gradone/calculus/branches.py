@@ -13,6 +13,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -30,14 +31,41 @@ _NOTHING = 1e-8  # importance below which it does not matter any more
 _ROOT_OF_EPS = float(np.sqrt(np.finfo(float).eps))
 _TOLERABLE = 1e-8  # difference above which a panel is halved
 _HALVINGS, _MAX_POOR = 8, 12  # how often, and how many panels of each function at once
-_MAX_ROOTS = 500_000  # roots that are worth finding for halved panels
+_MAX_ROOTS = 4_000_000  # of functions that are not part of anything larger
+_SHARE = 4  # at most this part of a budget for one family,
+_FEWEST_ROOTS = 8_000  # but for each member as many as other methods cost
 _LONG = 1.5  # longest panel
 _NEAR_AN_END = 0.1  # length of the panel at the end of a band, in parts of the next
 _SHORT = 0.05  # panels that need no such parts
 _MAX_PARTS, _FEWEST_PARTS = 30_000, 1_000  # of branches: in all, and of one member
+_COARSE = 1e-5  # tolerance where all rules are too expensive
 _LOST = 1e-2  # mass of the branches that were not followed
 _SAME = 1e-11  # relative distance of two values that differ by rounding only
+_ZERO = OutputGram(np.zeros((1, 1)), 0.0)
 Function = Callable[[np.ndarray], np.ndarray]
+
+
+@dataclass
+class RootBudget:
+    """Roots that may still be found.
+
+    Their number is nodes times panels times branches, which is known before any is looked for.
+
+    Examples
+    --------
+    >>> budget = RootBudget(100)
+    >>> budget.affords(70), budget.affords(70), budget.left
+    (True, False, 30)
+    """
+
+    left: int
+
+    def affords(self, roots: int) -> bool:
+        """Whether so many are left; then they are taken."""
+        if roots > self.left:
+            return False
+        self.left -= roots
+        return True
 
 
 def branch_grams(
@@ -77,10 +105,14 @@ def family_grams(
     breaks: Sequence[Sequence[float]],
     orders: Sequence[int],
     importance: np.ndarray | None = None,
+    *,
+    is_even: bool = False,
+    tolerance: float = 0.0,
+    budget: RootBudget | None = None,
 ) -> list[dict[int, OutputGram] | None]:
     r"""Matrices :math:`T_k` (1 x 1) of many functions of one variable, each on its own [OG-1].
 
-    None for those that have too many branches.
+    None for those that have too many branches, or more than the budget allows.
 
     Parameters
     ----------
@@ -92,10 +124,18 @@ def family_grams(
         Values of k.
     importance : ndarray, optional
         How much each function counts in the end, at most 1: smaller ones may have larger errors.
+    is_even : bool
+        Whether all functions are even: then half the line is enough, and odd moments vanish.
+    tolerance : float
+        Error of a panel that does not matter; at least 1e-10.
+    budget : RootBudget, optional
+        What may be spent, by this family and by others. If it does not pay for every rule, a
+        tolerance of 1e-5 is enough; then it pays for the cheapest members first.
 
     Notes
     -----
-    Flat pieces are atoms of the output. The error is twice the difference of two rules.
+    Flat pieces are atoms of the output. The error is twice the difference of two rules: where the
+    budget ends early it is larger.
 
     Examples
     --------
@@ -103,18 +143,33 @@ def family_grams(
     >>> [round(float(grams[1].value[0, 0]), 9) for grams in family]
     [1.0, 0.0]
     """
-    degree = max(orders)
-    weight = np.ones(len(breaks)) if importance is None else np.maximum(importance, _NOTHING)
-    reach = np.array([_reach(degree, math.ceil(math.log10(w))) for w in weight])
-    pieces = monotone_pieces(g, breaks, reach)
-    atoms = _atoms(g, pieces, degree, reach)
-    value, error = _second_moments(g, slope, pieces, orders, atoms, weight)
+    counts = np.ones(len(breaks)) if importance is None else importance
+    seen = [0, *(k for k in orders if not (is_even and k % 2))]
+    budget = RootBudget(_MAX_ROOTS) if budget is None else budget
+    share = max(budget.left // _SHARE, _FEWEST_ROOTS * len(breaks))
+    for enough in (max(tolerance, _ENOUGH), max(tolerance, _COARSE)):
+        weight = np.maximum(counts * (_ENOUGH / enough), _NOTHING)
+        reach = np.array([_reach(max(seen), math.ceil(math.log10(w))) for w in weight])
+        pieces = monotone_pieces(g, breaks, reach, is_half=is_even)
+        panels = _panels(g, slope, pieces)
+        is_whole = len(np.unique(pieces.member[panels.piece])) == len(np.unique(pieces.member))
+        if is_whole and sum(_NODES) * int(panels.roots.sum()) <= share:
+            break
+    own = RootBudget(share)
+    atoms = _atoms(g, pieces, max(seen), reach)
+    panels = _affordable(panels, pieces, own)
+    value, error = _second_moments(g, slope, pieces, panels, seen, atoms, weight, own, is_even)
+    budget.left -= share - own.left
     return [
-        {k: OutputGram(np.array([[v[k]]]), 2 * e[k] + 1e-13 + tail_energy(k, r)) for k in orders}
+        {k: _gram(v[k], e[k] + tail_energy(k, r)) if k in seen else _ZERO for k in orders}
         if abs(v[0] - 1) < _LOST
         else None
         for v, e, r in zip(value, error, reach.tolist(), strict=True)
     ]
+
+
+def _gram(value: float, error: float) -> OutputGram:
+    return OutputGram(np.array([[value]]), 2 * error + 1e-13)
 
 
 @lru_cache
@@ -128,6 +183,15 @@ class _Panels(NamedTuple):
     piece: np.ndarray
     low: np.ndarray
     high: np.ndarray
+    roots: np.ndarray  # of one value: the branches of its band
+
+    def part(self, chosen: np.ndarray) -> _Panels:
+        return _Panels(*(column[chosen] for column in self))
+
+    def halved(self) -> _Panels:
+        middle = (self.low + self.high) / 2
+        low, high = np.append(self.low, middle), np.append(middle, self.high)
+        return _Panels(np.tile(self.piece, 2), low, high, np.tile(self.roots, 2))
 
 
 def _panels(g: Family, slope: Family, pieces: MonotonePieces) -> _Panels:
@@ -143,9 +207,11 @@ def _panels(g: Family, slope: Family, pieces: MonotonePieces) -> _Panels:
     index, edges = [np.zeros(0, dtype=np.int64)], [np.zeros((2, 0))]
     for i in heaviest:
         points = _edges(low[i], high[i])
-        index.append(np.full(len(points) - 1, piece[i]))
+        index.append(np.full(len(points) - 1, i))
         edges.append(np.array([points[:-1], points[1:]]))
-    return _Panels(np.concatenate(index), *np.concatenate(edges, axis=1))
+    chosen = np.concatenate(index)
+    roots = np.bincount(band)[band[chosen]]
+    return _Panels(piece[chosen], *np.concatenate(edges, axis=1), roots)
 
 
 def _segments(
@@ -214,40 +280,51 @@ def _second_moments(
     g: Family,
     slope: Family,
     pieces: MonotonePieces,
+    panels: _Panels,
     orders: Sequence[int],
     atoms: np.ndarray,
     importance: np.ndarray,
+    budget: RootBudget,
+    is_even: bool,
 ) -> tuple[np.ndarray, np.ndarray]:
     """E[D_k(Y)^2] of each member for k = 0..degree, and the differences of two rules.
 
-    Each panel takes rules with more and more nodes until two agree; then it is halved.
+    Each panel takes rules with more and more nodes until two agree; then it is halved. Gaps that
+    are too expensive to close go into the error.
     """
     total, error = atoms.copy(), np.zeros_like(atoms)
-    panels = _panels(g, slope, pieces)
-    most, roots = _MAX_POOR * len(atoms), _MAX_ROOTS
-    branches = np.bincount(pieces.member, minlength=len(atoms))
+    most = _MAX_POOR * len(atoms)
     for halving in range(_HALVINGS + 1):
         rules = _NODES if halving == 0 else _NODES[-2:]
         counts = importance[pieces.member[panels.piece]]
-        fine, gap = _agreed(g, slope, pieces, panels, orders, rules, counts)
-        is_poor = counts * gap[:, [0, *orders]].max(axis=1) > _TOLERABLE
+        fine, gap = _agreed(g, slope, pieces, panels, orders, rules, counts, budget)
+        is_poor = counts * gap[:, orders].max(axis=1) > _TOLERABLE
         is_poor &= (halving < _HALVINGS) & (np.count_nonzero(is_poor) <= most)
-        member = pieces.member[panels.piece]
-        roots -= 2 * sum(_NODES[-2:]) * int(branches[member[is_poor]].sum())
-        is_poor &= roots >= 0  # the gaps that remain go into the error
-        member = member[~is_poor]
+        is_poor &= budget.affords(2 * sum(_NODES[-2:]) * int(panels.roots[is_poor].sum()))
+        member = pieces.member[panels.piece[~is_poor]]
         np.add.at(total, member, fine[~is_poor])
         np.add.at(error, member, gap[~is_poor])
         if not is_poor.any():
             break
-        piece, low, high = (column[is_poor] for column in panels)
-        middle = (low + high) / 2
-        panels = _Panels(np.tile(piece, 2), np.append(low, middle), np.append(middle, high))
+        panels = panels.part(is_poor).halved()
+    if is_even:  # what was seen is half of it
+        total, error = 2 * total, 2 * error
     # The mass of all values is one: what is missing was seen by no rule. Next to an extremum a
     # rounding error of the value moves its square root of mass.
     missing = np.abs(total[:, :1] - 1)
+    branches = np.bincount(pieces.member, minlength=len(atoms))
     rounding = np.where(branches > 1, _ROOT_OF_EPS, 0.0)
     return total, error + (missing + rounding[:, None]) * total
+
+
+def _affordable(panels: _Panels, pieces: MonotonePieces, budget: RootBudget) -> _Panels:
+    """Panels of those members, cheapest first, for which the budget pays two rules."""
+    member = pieces.member[panels.piece]
+    price = sum(_NODES[:2]) * np.bincount(member, panels.roots).astype(np.int64)
+    cheapest = np.argsort(price, kind="stable")
+    kept = cheapest[np.cumsum(price[cheapest]) <= budget.left]
+    budget.affords(int(price[kept].sum()))
+    return panels.part(np.isin(member, kept))
 
 
 def _agreed(
@@ -258,18 +335,22 @@ def _agreed(
     orders: Sequence[int],
     rules: Sequence[int],
     importance: np.ndarray,
+    budget: RootBudget,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Integrals over panels by the first rules that agree, and the differences of the last two."""
+    """Integrals over panels by the first rules that agree, and the differences of the last two.
+
+    The first two rules are paid for.
+    """
     degree = max(orders)
     value = _integrals(g, slope, pieces, panels, degree, rules[0])
     gap = np.full_like(value, np.inf)
     active = np.arange(len(value))
     for n in rules[1:]:
-        fine = _integrals(
-            g, slope, pieces, _Panels(*(column[active] for column in panels)), degree, n
-        )
+        if n != rules[1] and not budget.affords(n * int(panels.roots[active].sum())):
+            break
+        fine = _integrals(g, slope, pieces, panels.part(active), degree, n)
         gap[active], value[active] = np.abs(fine - value[active]), fine
-        worst = gap[active][:, [0, *orders]].max(axis=1)
+        worst = gap[active][:, orders].max(axis=1)
         active = active[importance[active] * worst > _ENOUGH]
     return value, gap
 

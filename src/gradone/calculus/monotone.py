@@ -50,7 +50,11 @@ class MonotonePieces(NamedTuple):
 
 
 def monotone_pieces(
-    g: Family, breaks: Sequence[Sequence[float]], reach: float | np.ndarray
+    g: Family,
+    breaks: Sequence[Sequence[float]],
+    reach: float | np.ndarray,
+    *,
+    is_half: bool = False,
 ) -> MonotonePieces:
     """Pieces of all members of a family on [-reach, reach].
 
@@ -66,6 +70,8 @@ def monotone_pieces(
         For each member, points where it jumps or has a kink.
     reach : float or ndarray
         Half the length of the line, of each member if they differ.
+    is_half : bool
+        Whether the half from 0 on is enough.
 
     Examples
     --------
@@ -73,7 +79,8 @@ def monotone_pieces(
     >>> pieces.member.tolist(), pieces.ends[:, 1].round(6).tolist()
     ([0, 0, 1, 1, 1], [-0.0, 2.0, 0.0, 1.0, 2.0])
     """
-    member, low, high = _segments(breaks, np.broadcast_to(reach, len(breaks)))
+    top = np.broadcast_to(reach, len(breaks))
+    member, low, high = _segments(breaks, 0 * top if is_half else -top, top)
     z, of = _scan(low, high, float(np.max(reach)))
     y = g(member[of], z)
     begin = np.searchsorted(of, np.arange(len(member)))
@@ -89,7 +96,7 @@ def monotone_pieces(
         more = [[*points] for points in breaks]
         for i in plateaus:
             more[member[of[i]]].append(float(z[i]))
-        return monotone_pieces(g, more, reach)
+        return monotone_pieces(g, more, reach, is_half=is_half)
     moving = np.flatnonzero(rise)
     here, after = moving[:-1], moving[1:]
     turns = here[(rise[here] != rise[after]) & (of[here] == of[after]) & ~is_flat[of[here]]] + 1
@@ -114,13 +121,14 @@ def monotone_pieces(
 
 
 def _segments(
-    breaks: Sequence[Sequence[float]], reach: np.ndarray
+    breaks: Sequence[Sequence[float]], bottom: np.ndarray, top: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Member, low and high end of every interval between breaks."""
     rows = []
-    for member, (points, end) in enumerate(zip(breaks, reach.tolist(), strict=True)):
-        inner = [b for b in sorted(points) if -end < b < end]
-        rows += [(member, a, b) for a, b in itertools.pairwise([-end, *inner, end]) if b > a]
+    lines = zip(breaks, bottom.tolist(), top.tolist(), strict=True)
+    for member, (points, first, last) in enumerate(lines):
+        inner = [b for b in sorted(points) if first < b < last]
+        rows += [(member, a, b) for a, b in itertools.pairwise([first, *inner, last]) if b > a]
     table = np.array(rows)
     return table[:, 0].astype(np.int64), table[:, 1], table[:, 2]
 

@@ -101,15 +101,11 @@ class HermiteKernel:
             sizes = np.sqrt(left.variances[part, None] * right.variances)
             t = covariances[part] / np.maximum(sizes, np.finfo(np.float64).tiny)
             total, power, reached = np.zeros_like(t), np.ones_like(t), 0
-            strides: dict[int, np.ndarray] = {}  # odd and even functions have every second term
             for k in present.tolist():
-                if (stride := k - reached) not in strides:
-                    strides[stride] = t**stride
-                power *= strides[stride]
+                for _ in range(k - reached):
+                    power *= t
                 reached = k
-                term = left.coefficients[part, k, None] * columns[k]
-                term *= power
-                total += term
+                total += left.coefficients[part, k, None] * columns[k] * power
             out[part] = total
         return out
 

@@ -31,6 +31,7 @@ from ..targets.sampled import Sampled, whole_number
 from ..targets.target import Target, as_target
 from ._one_step_spike import activation_moments, read_activation
 from ._second_layer import second_layer
+from ._swept import one_number
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -96,7 +97,7 @@ def first_step_overlap(
     if d <= target.r:
         raise BadData(f"d must be larger than r = {target.r}, got {d}")
     samples = axis_values("n", n)
-    (c,) = axis_values("step_size", step_size)
+    c = one_number("step_size", step_size)
     order, tensor = _leading(target)
     step = c * d ** ((order - 1) / 2)
     layer = second_layer(readout)
@@ -118,7 +119,7 @@ def first_step_overlap(
         source="theory:first_step_overlap",
         target=target.text,
         params={
-            "noise": target.noise, "d": d, "step_size": float(c), "activation": sigma.text,
+            "noise": target.noise, "d": d, "step_size": c, "activation": sigma.text,
             "leading_order": order,
         },
         labels={"subspace_overlap": (r"|P_V w|/|w|", "part of the weights in the subspace")},

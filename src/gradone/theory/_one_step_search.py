@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from ..base.axes import axis_values
 from ..base.errors import OutOfRegime
 from ..base.estimate import Estimate
 from ..targets.activation import Activation
@@ -17,6 +16,7 @@ from ..targets.sampled import Sampled
 from ..targets.target import Target, as_target
 from ._one_step_model import OneStep, Point, Variant
 from ._one_step_spike import read_activation, spike_obstacle
+from ._swept import one_number
 
 _RIDGES = np.geomspace(1e-6, 1e4, 31)
 _STEPS = np.geomspace(0.03, 100.0, 24)
@@ -70,7 +70,7 @@ def optimal_ridge(
     (0.31, 0.0277)
     """
     model = _model(target, activation, readout, variant, batch_ratio, step_size)
-    where = _where(alpha=alpha, width_ratio=width_ratio) | {"width": width}
+    where = _where(alpha, width_ratio, width)
 
     def error(ridge: float) -> float:
         return model.point(ridge=ridge, **where).test
@@ -113,11 +113,11 @@ def optimal_step(
     >>> round(best.at.value, 1), bool(best.test_mse.value < 0.0326)
     (4.7, True)
     """
-    where = _where(alpha=alpha, width_ratio=width_ratio) | {"width": width}
+    where = _where(alpha, width_ratio, width)
 
     def best_at(step: float) -> tuple[Point, float]:
         model = _model(target, activation, readout, variant, batch_ratio, step)
-        chosen = ridge
+        chosen = None if ridge is None else one_number("ridge", ridge)
         if chosen is None:
             # The error is flat at the best ridge: a thousandth of it is precise enough.
             chosen = _minimize(
@@ -145,16 +145,19 @@ def _model(
         )
     if reason := spike_obstacle(target, activation):
         raise OutOfRegime(f"one giant step is not solved here: {reason}")
-    (batch_ratio,) = axis_values("batch_ratio", batch_ratio, infinite=True)
-    (step_size,) = axis_values("step_size", step_size)
     return OneStep(
         target, activation, readout=readout, variant=variant,
-        batch_ratio=float(batch_ratio), step_size=float(step_size),
+        batch_ratio=one_number("batch_ratio", batch_ratio, infinite=True),
+        step_size=one_number("step_size", step_size),
     )  # fmt: skip
 
 
-def _where(**numbers: Any) -> dict[str, float]:
-    return {name: float(axis_values(name, value)[0]) for name, value in numbers.items()}
+def _where(alpha: Any, width_ratio: Any, width: Any) -> dict[str, float]:
+    return {
+        "alpha": one_number("alpha", alpha),
+        "width_ratio": one_number("width_ratio", width_ratio),
+        "width": one_number("width", width, infinite=True),
+    }
 
 
 def _minimize(

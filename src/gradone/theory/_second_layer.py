@@ -37,7 +37,7 @@ class SecondLayer:
         return SecondLayer(values, np.bincount(place, weights=self.shares))
 
 
-def second_layer(readout: Any, *, nodes: int = 24) -> SecondLayer:
+def second_layer(readout: Any, *, nodes: int = 24, name: str = "readout") -> SecondLayer:
     """Second layer as users give it: a name, or the share of each value.
 
     Parameters
@@ -46,6 +46,8 @@ def second_layer(readout: Any, *, nodes: int = 24) -> SecondLayer:
         ``{value: share}``; shares sum to one.
     nodes : int
         Number of values that stand for ``"gaussian"``.
+    name : str
+        What the error messages call it.
 
     Examples
     --------
@@ -55,7 +57,7 @@ def second_layer(readout: Any, *, nodes: int = 24) -> SecondLayer:
     array([1.])
     """
     if isinstance(readout, Mapping):
-        return _from_shares(readout)
+        return _from_shares(readout, name)
     if readout == "ones":
         return SecondLayer(np.ones(1), np.ones(1))
     if readout == "signs":
@@ -63,19 +65,19 @@ def second_layer(readout: Any, *, nodes: int = 24) -> SecondLayer:
     if readout == "gaussian":
         return SecondLayer(*gauss_hermite(nodes))
     raise BadData(
-        f"readout must be 'ones', 'signs', 'gaussian' or a mapping of values to shares such as "
+        f"{name} must be 'ones', 'signs', 'gaussian' or a mapping of values to shares such as "
         f"{{-1: 0.5, 2: 0.5}}, got {readout!r}"
     )
 
 
-def _from_shares(readout: Mapping[Any, Any]) -> SecondLayer:
+def _from_shares(readout: Mapping[Any, Any], name: str) -> SecondLayer:
     try:
         values = np.array([float(value) for value in readout])
         shares = np.array([float(share) for share in readout.values()])
     except (TypeError, ValueError):
         values = shares = np.array([math.nan])
     if not (len(values) and np.isfinite(values).all() and np.any(values != 0)):
-        raise BadData(f"the values of readout must be finite numbers, not all zero, got {readout}")
+        raise BadData(f"the values of {name} must be finite numbers, not all zero, got {readout}")
     if not ((shares > 0).all() and abs(shares.sum() - 1) < 1e-9):
-        raise BadData(f"the shares of readout must be positive and sum to one, got {readout}")
+        raise BadData(f"the shares of {name} must be positive and sum to one, got {readout}")
     return SecondLayer(values, shares)

@@ -8,6 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ..base.axes import axis_values
+from ..base.errors import BadData
+
 
 class Swept:
     """Grid of parameters.
@@ -56,3 +59,17 @@ class Swept:
     def labelled(self, array: np.ndarray, *dims: str) -> tuple[tuple[str, ...], np.ndarray]:
         """Dimensions and values of an array over :attr:`shape`, without those of single numbers."""
         return (*self.dims, *dims), array[self._keep]
+
+
+def one_number(name: str, value: Any, *, infinite: bool = False) -> float:
+    """Positive number of a parameter that is no axis, checked.
+
+    Examples
+    --------
+    >>> one_number("width", [100, 200])
+    Traceback (most recent call last):
+    gradone.base.errors.BadData: width must be one number > 0, got [100, 200]
+    """
+    if np.ndim(value):
+        raise BadData(f"{name} must be one number > 0, got {value!r}")
+    return float(axis_values(name, value, infinite=infinite)[0])

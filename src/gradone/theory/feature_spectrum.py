@@ -16,7 +16,7 @@ from ._registry import THEORIES, Theory, refusal
 from ._second_layer import SecondLayer, second_layer
 from ._smeared import line_rule, reach
 from ._spectrum_solver import Bulk
-from ._swept import Swept
+from ._swept import Swept, one_number
 from .one_step import one_direction_obstacle
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ class FeatureSpectrumTheory(Theory):
         sigma = read_activation(activation)
         if reason := spike_obstacle(target, sigma):
             raise refusal(self, target, reason)
-        (width,) = axis_values("width", width)
+        width = one_number("width", width)
         given = {
             "batch_ratio": (axis_values("batch_ratio", batch_ratio, infinite=True), batch_ratio),
             "step_size": (axis_values("step_size", step_size), step_size),
@@ -125,7 +125,7 @@ class FeatureSpectrumTheory(Theory):
         }
         grid = Swept({"alpha": alpha}, given)
         spectra = {
-            (*place, step): Spectrum(target, sigma, point, step, float(width))
+            (*place, step): Spectrum(target, sigma, point, step, width)
             for place, point in grid
             for step in (0, 1)
         }
@@ -156,7 +156,7 @@ class FeatureSpectrumTheory(Theory):
             grid.coords | {"step": [0, 1], "eigenvalue": positions},
             source=f"theory:{self.name}",
             target=target.text,
-            params={"noise": target.noise, "activation": sigma.text, "width": float(width)},
+            params={"noise": target.noise, "activation": sigma.text, "width": width},
             labels=LABELS,
         )
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..base.axes import axis_values
 from ..base.curves import curve
+from ..base.errors import BadData
 from ..base.seeds import stream
 from ..targets.sampled import whole_number
 from ..targets.target import Target
@@ -170,10 +172,18 @@ class GiantStepsTheory(Theory):
 
 def _biases(bias: Any) -> SecondLayer:
     """Values of the biases and their shares."""
-    if isinstance(bias, str | dict):
-        return second_layer(bias, nodes=_NODES)
-    (value,) = axis_values("bias", [abs(bias)], zero=True)
-    return SecondLayer(np.array([math.copysign(value, bias)]), np.ones(1))
+    if bias == "gaussian" or isinstance(bias, Mapping):
+        return second_layer(bias, nodes=_NODES, name="bias")
+    try:
+        value = math.nan if isinstance(bias, str) else float(bias)
+    except TypeError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise BadData(
+            f"bias must be a finite number, 'gaussian' or a mapping of values to shares such as "
+            f"{{-0.5: 0.5, 0.5: 0.5}}, got {bias!r}"
+        )
+    return SecondLayer(np.array([value]), np.ones(1))
 
 
 def _classes(layer: SecondLayer, biases: SecondLayer) -> Classes:

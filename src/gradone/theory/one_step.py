@@ -11,13 +11,14 @@ import numpy as np
 from ..base.axes import axis_values
 from ..base.curves import curve
 from ..base.errors import BadData
+from ..targets.activation import Activation
 from ..targets.target import Target
 from ._one_step_model import KnownBias, OneStep, Point, Variant
 from ._one_step_small import small_spike, small_step_point
 from ._one_step_spike import read_activation, spike_obstacle
 from ._registry import THEORIES, Theory, refusal
 from ._second_layer import second_layer
-from ._swept import Swept
+from ._swept import Swept, one_number
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -134,7 +135,7 @@ class OneStepTheory(Theory):
             raise BadData(f"scaling must be 'giant' or 'small', got {scaling!r}")
         if scaling == "giant" and (reason := spike_obstacle(target, sigma)):
             raise refusal(self, target, reason)
-        (width,) = axis_values("width", width, infinite=True)
+        width = one_number("width", width, infinite=True)
         given = {
             "batch_ratio": (axis_values("batch_ratio", batch_ratio, infinite=True), batch_ratio),
             "step_size": (axis_values("step_size", step_size, zero=True), step_size),
@@ -145,10 +146,13 @@ class OneStepTheory(Theory):
         found = {name: np.zeros(grid.shape) for name in (*LABELS, *_ERRORS)}
         found |= {"n_iter": np.zeros(grid.shape, int), "converged": np.zeros(grid.shape, bool)}
         found["status"] = np.full(grid.shape, "", dtype=object)
-        solve = _giant if scaling == "giant" else _small
-        models: dict[Any, Any] = {}
+        solve: _Giant | _Small = (
+            _Giant(target, sigma, readout=readout, variant=variant, width=width)
+            if scaling == "giant"
+            else _Small(target, sigma, readout=readout)
+        )
         for place, point in grid:
-            solved, facts = solve(models, target, sigma, readout, variant, float(width), point)
+            solved, facts = solve(point)
             for name, value in (_values(solved, target.noise) | facts).items():
                 found[name][place] = value
         if found["known_bias"].any():
@@ -179,60 +183,60 @@ def one_direction_obstacle(target: Target) -> str | None:
     return None
 
 
-def _giant(
-    models: dict[Any, OneStep],
-    target: Target,
-    activation: Any,
-    readout: Any,
-    variant: Variant,
-    width: float,
-    point: dict[str, float],
-) -> tuple[Point, dict[str, float]]:
-    """Errors after a giant step, and the spike."""
-    key = point["batch_ratio"], point["step_size"]
-    if key not in models:
-        models[key] = OneStep(
-            target, activation, readout=readout, variant=variant,
-            batch_ratio=key[0], step_size=key[1],
+class _Giant:
+    """Points after a giant step: errors of the readout, and the spike."""
+
+    def __init__(
+        self,
+        target: Target,
+        activation: Activation,
+        *,
+        readout: Any,
+        variant: Variant,
+        width: float,
+    ) -> None:
+        self.target, self.activation, self.width = target, activation, width
+        self.student = {"readout": readout, "variant": variant}
+        self._models: dict[tuple[float, float], OneStep] = {}
+
+    def __call__(self, point: dict[str, float]) -> tuple[Point, dict[str, float]]:
+        key = point["batch_ratio"], point["step_size"]
+        if key not in self._models:
+            self._models[key] = OneStep(
+                self.target, self.activation, batch_ratio=key[0], step_size=key[1], **self.student
+            )
+        model = self._models[key]
+        solved = model.point(
+            alpha=point["alpha"], width_ratio=point["width_ratio"], ridge=point["ridge"],
+            width=self.width,
         )  # fmt: skip
-    model = models[key]
-    solved = model.point(
-        alpha=point["alpha"], width_ratio=point["width_ratio"], ridge=point["ridge"], width=width
-    )
-    spike = model.spike
-    bias = model.relative_bias * solved.test
-    facts = {
-        "spike": spike.strength,
-        "alignment": spike.alignment,
-        "bulk_scale": float(model.layer.shares @ spike.scales),
-        "known_bias": bias,
-        "known_bias_err": abs(bias),
-    }
-    return solved, facts | _small_errors(spike.error, point["step_size"])
+        spike, bias = model.spike, model.relative_bias * solved.test
+        facts = {
+            "spike": spike.strength,
+            "alignment": spike.alignment,
+            "bulk_scale": float(model.layer.shares @ spike.scales),
+            "known_bias": bias,
+            "known_bias_err": abs(bias),
+        }
+        return solved, facts | _spike_errors(spike.error, point["step_size"])
 
 
-def _small(
-    models: dict[Any, Any],
-    target: Target,
-    activation: Any,
-    readout: Any,
-    variant: Variant,
-    width: float,
-    point: dict[str, float],
-) -> tuple[Point, dict[str, float]]:
-    """Errors after a small step; the row norms and a finite width do not count there."""
-    layer = models.setdefault("layer", second_layer(readout))
-    step = {name: point[name] for name in ("batch_ratio", "step_size")}
-    solved = small_step_point(
-        target, activation, layer, **step,
-        alpha=point["alpha"], width_ratio=point["width_ratio"], ridge=point["ridge"],
-    )  # fmt: skip
-    strength, cosine2 = small_spike(target, activation, layer, **step)
-    facts = {"spike": strength, "alignment": math.sqrt(cosine2), "bulk_scale": 1.0}
-    return solved, facts | _small_errors(1e-14, point["step_size"])
+class _Small:
+    """Points after a small step, where the row norms and a finite width do not count."""
+
+    def __init__(self, target: Target, activation: Activation, *, readout: Any) -> None:
+        self.target, self.activation = target, activation
+        self.layer = second_layer(readout)
+
+    def __call__(self, point: dict[str, float]) -> tuple[Point, dict[str, float]]:
+        solved = small_step_point(self.target, self.activation, self.layer, **point)
+        step = {name: point[name] for name in ("batch_ratio", "step_size")}
+        strength, cosine2 = small_spike(self.target, self.activation, self.layer, **step)
+        facts = {"spike": strength, "alignment": math.sqrt(cosine2), "bulk_scale": 1.0}
+        return solved, facts | _spike_errors(1e-14, point["step_size"])
 
 
-def _small_errors(error: float, step: float) -> dict[str, float]:
+def _spike_errors(error: float, step: float) -> dict[str, float]:
     """Errors of the spike, which come from those of Gaussian means."""
     size = 10 * error * (1 + step * step)
     return {"spike_err": size, "alignment_err": size, "bulk_scale_err": size}
@@ -268,7 +272,7 @@ def _warn(relative: np.ndarray, scale: np.ndarray) -> None:
 
 def _finite(width: float) -> float | None:
     """Width as a parameter of a curve, where None stands for infinity."""
-    return float(width) if math.isfinite(width) else None
+    return width if math.isfinite(width) else None
 
 
 def _text(readout: Any) -> str:

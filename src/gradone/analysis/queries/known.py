@@ -11,11 +11,14 @@ import numpy as np
 
 from ...calculus.output_gram import OutputGram, average, jackknife_error
 from ...calculus.sobol import SobolSequence, gaussian_points
+from .effort import Effort
 from .embedding import order_indices
 from .operators import SMALL
 
 _REACH = 5.5
 _DOUBLINGS = 3
+_PRECISE = 1e-3  # disagreement of two rules that is left, in parts of the value
+_FINE_ENOUGH = 1e-6  # error of a condition that is not worth less then
 _SURELY = 100.0  # a value this many times its error
 # Gauss-Kronrod pair of 7 and 15 nodes on [-1, 1], right half: two rules for the price of one.
 _HALF = np.array(
@@ -32,8 +35,8 @@ _HALF = np.array(
 )
 _KRONROD = np.concatenate([_HALF[:0:-1] * [-1.0, 1.0, 1.0], _HALF])
 Grams = dict[int, OutputGram]
-# Values of the known, share of the points, and how much each value counts (at most 1).
-Method = Callable[[np.ndarray, int, np.ndarray], list[Grams]]
+# Values of the known, share of the points, how much each value counts (at most 1), what to spend.
+Method = Callable[[np.ndarray, int, np.ndarray, Effort], list[Grams]]
 
 
 def over_points(at: Method, orders: Sequence[int], dim: int, count: int) -> Grams:
@@ -43,7 +46,7 @@ def over_points(at: Method, orders: Sequence[int], dim: int, count: int) -> Gram
     it: one change alone may be small by accident.
     """
     nodes = gaussian_points(SobolSequence(dim, np.random.default_rng(271828)).draw(count))
-    found = at(nodes, count, np.ones(count))
+    found = at(nodes, count, np.ones(count), Effort())
     result = {}
     for k in orders:
         grams = [g[k] for g in found]
@@ -78,22 +81,30 @@ def over_line(
 
     Both halves of the line are separate from the start, because many targets break where a known
     variable vanishes; if the target has a mirror symmetry (`mirror`: which of the q unknown
-    variables change sign with the known one) one half is enough.
+    variables change sign with the known one) one half is enough. Panels that the effort does not
+    pay for stay whole.
     """
     halves = [(0.0, _REACH), (-_REACH, 0.0)]
-    panels = _panels(at, halves if mirror is None else halves[:1], orders)
+    effort = Effort()
+    whole = effort.budget.left
+    panels = _panels(at, halves if mirror is None else halves[:1], orders, effort)
+    price = 2 * (whole - effort.budget.left) // len(panels)  # of the halves of one panel
     while not (q == 1 and _is_revealed(panels)):
         size = max(max(float(np.abs(p.total[k].value).max()) for k in orders) for p in panels)
         worst = max(panel.excess for panel in panels)
-        if worst <= 1e-3 * size or len(panels) >= most:
+        if worst <= _PRECISE * size or len(panels) >= most:
             break
         # Several at once: many conditions together cost less than the same one after the other.
         ranked = sorted(panels, key=lambda panel: -panel.excess)
-        limit = max(1e-3 * size, worst / 4)
+        limit = max(_PRECISE * size, worst / 4)
         count = sum(panel.excess > limit for panel in ranked[: most - len(panels)])
+        count = min(count, max(effort.budget.left, 0) // max(price, 1))
+        if not count:
+            break
         poor, panels = ranked[:count], ranked[count:]
         halves = [half for panel in poor for half in panel.halves]
-        parts = _panels(at, halves, orders)
+        effort.tolerance = _FINE_ENOUGH * _least_size(ranked, orders)
+        parts = _panels(at, halves, orders, effort)
         panels += [_no_better_than(part, poor[i // 2]) for i, part in enumerate(parts)]
     mass = sum(p.mass for p in panels)
     weights = np.full(len(panels), 1 / mass)
@@ -112,6 +123,13 @@ def _is_revealed(panels: Sequence[_Panel]) -> bool:
     error = sum(float(np.max(gram.entry_error())) for gram in found)
     mass = sum(panel.mass for panel in panels)
     return value > max(_SURELY * error, SMALL["monte_carlo"] * mass)
+
+
+def _least_size(panels: Sequence[_Panel], orders: Sequence[int]) -> float:
+    """Smallest T_k of those that symmetry does not make zero."""
+    means = [average([p.total[k] for p in panels], np.ones(len(panels))) for k in orders]
+    sizes = [float(np.abs(mean.value).max()) for mean in means if np.any(mean.entry_error())]
+    return min(sizes, default=0.0)
 
 
 class _Panel(NamedTuple):
@@ -153,14 +171,14 @@ def _no_better_than(panel: _Panel, parent: _Panel) -> _Panel:
 
 
 def _panels(
-    at: Method, intervals: Sequence[tuple[float, float]], orders: Sequence[int]
+    at: Method, intervals: Sequence[tuple[float, float]], orders: Sequence[int], effort: Effort
 ) -> list[_Panel]:
     rules = [_rule(*interval) for interval in intervals]
     nodes, weights = (
         np.concatenate(column) for column in zip(*(r[:2] for r in rules), strict=True)
     )
     size = len(_KRONROD)
-    found = at(nodes[:, None], 2 * size, np.minimum(1.0, size * weights))
+    found = at(nodes[:, None], 2 * size, np.minimum(1.0, size * weights), effort)
     return [
         _panel(interval, rule, found[i * size : (i + 1) * size], orders)
         for i, (interval, rule) in enumerate(zip(intervals, rules, strict=True))

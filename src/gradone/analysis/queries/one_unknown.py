@@ -19,9 +19,11 @@ from ...targets.language.expression import Expression
 from ...targets.language.moving import moving_breaks, values_at
 from ...targets.language.structure import parity
 from ...targets.language.tree import Node, variables
+from .effort import Effort
 from .relabeling import simpler_label
 
 Grams = dict[int, OutputGram]
+_OTHERWISE = 10_000  # roots that take as long as the other method for one row
 
 
 def last_unknown_grams(
@@ -31,6 +33,7 @@ def last_unknown_grams(
     orders: Sequence[int],
     otherwise: Callable[[np.ndarray, float], Grams],
     importance: np.ndarray | None = None,
+    effort: Effort | None = None,
 ) -> list[Grams]:
     r"""Matrices T_k (1 x 1) of the last variable of f for each row of `known`.
 
@@ -49,6 +52,8 @@ def last_unknown_grams(
         over it, or the branches are too many.
     importance : ndarray, shape (n,), optional
         How much each row counts in the end: unimportant ones may have larger errors.
+    effort : Effort, optional
+        What may be spent, and which error does not matter.
 
     Examples
     --------
@@ -60,18 +65,20 @@ def last_unknown_grams(
     1.0
     """
     label = simpler_label(f.tree, (f.r,), is_noisy=noise > 0)
-    if variables(label.tree) == (f.r,) and not label.factors:  # the same function for every u
-        (only,) = _grams(label.tree, noise, known[:1], orders, otherwise, np.ones(1))
-        return [only] * len(known)
     with np.errstate(all="ignore"):
         factors = [values_at(part, known, np.zeros(len(known))) for part in label.factors]
     is_constant = ~np.all([np.ones(len(known)), *factors], axis=0)
     is_constant |= _hardly_varies(label.tree, known)
     moving = np.flatnonzero(~is_constant)
     weight = (np.ones(len(known)) if importance is None else importance)[moving]
-    found = []
+    distinct = known[moving]
+    if variables(label.tree) == (f.r,):  # the same function for every u
+        distinct, weight = distinct[:1], np.ones(len(distinct[:1]))
+    found: list[Grams] = []
     if len(moving):
-        found = _grams(label.tree, noise, known[moving], orders, otherwise, weight)
+        found = _grams(
+            label.tree, noise, distinct, orders, otherwise, weight, effort or Effort()
+        ) * (len(moving) // len(distinct))
     result: list[Grams] = [{k: OutputGram(np.zeros((1, 1)), 0.0) for k in orders} for _ in known]
     for i, grams in zip(moving, found, strict=True):
         result[i] = grams
@@ -95,21 +102,31 @@ def _grams(
     orders: Sequence[int],
     otherwise: Callable[[np.ndarray, float], Grams],
     importance: np.ndarray,
+    effort: Effort,
 ) -> list[Grams]:
     breaks = moving_breaks(tree, known)
     last = known.shape[1] + 1
+    is_even = parity(tree, (last,)) == "even"
     g: Family = lambda i, t: values_at(tree, known[i], t)  # noqa: E731
     if noise:
         grams = noisy_family_grams(g, breaks, noise, orders)
     else:
         slope = derivative(tree, last)
         grams = family_grams(
-            g, lambda i, t: values_at(slope, known[i], t), breaks, orders, importance
+            g,
+            lambda i, t: values_at(slope, known[i], t),
+            breaks,
+            orders,
+            importance,
+            is_even=is_even,
+            tolerance=effort.tolerance,
+            budget=effort.budget,
         )
+    effort.budget.left -= _OTHERWISE * grams.count(None)
     found = [
         gram or otherwise(u, float(w)) for u, w, gram in zip(known, importance, grams, strict=True)
     ]
-    if parity(tree, (last,)) == "even":  # then the odd moments vanish exactly
+    if is_even:  # then the odd moments vanish exactly
         zero = OutputGram(np.zeros((1, 1)), 0.0)
         found = [{k: zero if k % 2 else gram for k, gram in grams.items()} for grams in found]
     return found

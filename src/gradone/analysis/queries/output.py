@@ -31,6 +31,7 @@ from ...targets.language.transform import given
 from ...targets.language.tree import Node, variables
 from ..frame import natural_frame, rewrite
 from ..subspace import Subspace
+from .effort import Effort
 from .embedding import embedding, order_indices
 from .known import Grams, over_line, over_points
 from .one_unknown import last_unknown_grams
@@ -231,16 +232,18 @@ def conditional_grams(
         few = _FEWEST >> (1 if importance > _MATTERS else 3)
         return _by_slices(smaller(node), noise, orders, few, 0)
 
-    def at_all(values: np.ndarray, share: int, importance: np.ndarray) -> list[Grams]:
+    def at_all(
+        values: np.ndarray, share: int, importance: np.ndarray, effort: Effort
+    ) -> list[Grams]:
         nodes = np.full((len(values), known.dim), _ANYWHERE)
         nodes[:, [i - 1 for i in used]] = values
         if len(unknown) == 1:
-            return last_unknown_grams(f, noise, nodes, orders, sliced, importance)
+            return last_unknown_grams(f, noise, nodes, orders, sliced, importance, effort)
         # Points of their own for each condition: their errors average out.
         return [at(node, share, i) for i, node in enumerate(nodes)]
 
     if not used:
-        (found,) = at_all(np.zeros((1, 0)), 1, np.ones(1))
+        (found,) = at_all(np.zeros((1, 0)), 1, np.ones(1), Effort())
     elif len(used) == 1:
         mirror = _mirror(parts, used[0], unknown)
         # Where one variable is left a condition costs little.

@@ -1,0 +1,237 @@
+r"""Level sets of quadratic functions: one integral along a contour, whatever the dimension.
+
+A quadratic function of a Gaussian vector is, on the axes that its matrix and the covariance share,
+:math:`q = \sum_j a_j x_j^2 + b_j x_j` with standard x. Its moment generating function is known, and
+so is the law of x tilted by :math:`e^{sq}`: independent Gaussians with variance 1/u_j and mean
+s b_j/u_j, :math:`u_j = 1 - 2 a_j s`. Hence
+
+.. math::
+    Z(y) = \frac{1}{2\pi i} \int e^{F(s)}\, ds, \qquad
+    F(s) = -s y + \sum_j \Big[\frac{s^2 b_j^2}{2 u_j} - \frac{1}{2} \log u_j\Big]       [QL-1]
+
+and moments of x given q = y have those of the tilted law under the integral. The contour crosses
+the real axis at the saddle point of F and bends to the side on which the integrand decays; the
+trapezoidal rule on it converges exponentially, without cancellation even for rare labels.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+BEND = 0.6  # tangent of the angle between the far contour and the imaginary axis
+_FAR = 40.0  # end of the contour parameter: e^40 saddle widths
+_OFF = 0.05  # distance from the saddle point, in its widths, at which the search ends
+_SEARCH = 200
+# Growth of the integrand along the contour, as a logarithm: beyond the first number the other bend
+# is tried, beyond the second one digits are lost.
+_RISE, _TOO_HIGH = 0.5, 6.0
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def contour_table(step: float) -> np.ndarray:
+    """Rows sinh and cosh at the nodes 0, step, 2 step, ... of the contour parameter."""
+    size = int(_FAR / step) + 1
+    table = np.empty((2, size))
+    for i in range(size):
+        table[0, i], table[1, i] = math.sinh(i * step), math.cosh(i * step)
+    return table
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def quadratic_moments(
+    y: np.ndarray,
+    a: np.ndarray,
+    b: np.ndarray,
+    step: float,
+    depth: float,
+    log_scale: np.ndarray,
+    moments: np.ndarray,
+) -> np.ndarray:
+    """Moments (n, k + 1, k + 1) of (1, x) given q(x) = y for b (n, k), in units of exp(log_scale).
+
+    Only the part below the diagonal and the diagonal are written. Returns which samples failed.
+    """
+    table = contour_table(step)
+    failed = np.zeros(len(y), np.bool_)
+    work = np.empty((8, len(a)))
+    for i in range(len(y)):
+        log_scale[i] = contour_moments(y[i], a, b[i], step, depth, table, work, moments[i])
+        failed[i] = math.isnan(log_scale[i])
+    return failed
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def contour_moments(
+    y: float,
+    a: np.ndarray,
+    b: np.ndarray,
+    step: float,
+    depth: float,
+    table: np.ndarray,
+    work: np.ndarray,
+    moments: np.ndarray,
+) -> float:
+    """Moments of (1, x) given q(x) = y by [QL-1]; returns their log scale, NaN if it failed.
+
+    The label is impossible if the scale is -inf.
+    """
+    k = len(a)
+    moments[:] = 0.0
+    if _is_impossible(y, a, b):
+        return -np.inf
+    s, curvature, skewness = _saddle(y, a, b)
+    if not curvature > 0.0:
+        return np.nan
+    width = 1.0 / math.sqrt(curvature)
+    near = 3.0 * curvature / abs(skewness) if skewness != 0.0 else np.inf
+    for j in range(k):
+        if a[j] != 0.0:
+            near = min(near, abs((1.0 - 2.0 * a[j] * s) / a[j]))
+    near = max(near, width)
+    bend = BEND if skewness >= 0.0 else -BEND
+    rise = _along(y, a, b, s, width, near, bend, step, depth, table, work, moments)
+    if rise > _RISE:
+        other = _along(y, a, b, s, width, near, -bend, step, depth, table, work, moments)
+        if other > rise:
+            rise = _along(y, a, b, s, width, near, bend, step, depth, table, work, moments)
+        else:
+            rise = other
+    if rise > _TOO_HIGH or not moments[0, 0] > 0.0:
+        return np.nan
+    scale = -s * y + math.log(width * step / math.pi)
+    for j in range(k):
+        u = 1.0 - 2.0 * a[j] * s
+        scale += 0.5 * (s * s * b[j] * b[j] / u - math.log(u))
+    return scale
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _is_impossible(y: float, a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether a definite form does not reach the label."""
+    least, side = 0.0, 0
+    for j in range(len(a)):
+        if a[j] == 0.0:
+            if b[j] != 0.0:
+                return False
+            continue
+        own = 1 if a[j] > 0.0 else -1
+        if side == -own:
+            return False
+        side = own
+        least -= b[j] * b[j] / (4.0 * a[j])
+    return side * (y - least) <= 0.0
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _saddle(y: float, a: np.ndarray, b: np.ndarray) -> tuple[float, float, float]:
+    """Saddle point of F on the real axis, about, with the second and third derivative there."""
+    low, high = -np.inf, np.inf
+    for j in range(len(a)):
+        if a[j] > 0.0:
+            high = min(high, 0.5 / a[j])
+        elif a[j] < 0.0:
+            low = max(low, 0.5 / a[j])
+    s, slope, third = 0.0, 0.0, 0.0
+    for _ in range(_SEARCH):
+        excess, slope, third = -y, 0.0, 0.0
+        for j in range(len(a)):
+            v = 1.0 / (1.0 - 2.0 * a[j] * s)
+            av, bv = a[j] * v, b[j] * b[j] * v
+            excess += av + bv * v * s * (1.0 - a[j] * s)
+            slope += 2.0 * av * av + bv * v * v
+            third += 8.0 * av * av * av + 6.0 * av * bv * v * v
+        if excess * excess <= _OFF * _OFF * slope:
+            break
+        if excess > 0.0:
+            high = s
+        else:
+            low = s
+        new = s - excess / slope
+        if not low < new < high:
+            new = 0.5 * (s + (high if excess < 0.0 else low))
+        if new == s:
+            break
+        s = new
+    return s, slope, third
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _along(
+    y: float,
+    a: np.ndarray,
+    b: np.ndarray,
+    saddle: float,
+    width: float,
+    near: float,
+    bend: float,
+    step: float,
+    depth: float,
+    table: np.ndarray,
+    work: np.ndarray,
+    moments: np.ndarray,
+) -> float:
+    """Add up [QL-1] on s = saddle + i h + bend (sqrt(h^2 + near^2) - near), h = width sinh t.
+
+    The nodes are t = 0, step, 2 step, ... In units of the integrand at the saddle point; returns the logarithm of its largest modulus.
+    Complex numbers are pairs of real ones: numba's division and root are slower.
+    """
+    k = len(a)
+    start, mean_r, mean_i, v_r, v_i = work[0], work[1], work[2], work[3], work[4]
+    begin = 0.0
+    for j in range(k):
+        start[j] = 1.0 - 2.0 * a[j] * saddle
+        begin += 0.5 * saddle * saddle * b[j] * b[j] / start[j]
+    for c in range(k + 1):
+        for d in range(c + 1):
+            moments[c, d] = 0.0
+    rise, end = 0.0, math.exp(-depth)
+    for i in range(table.shape[1]):
+        sinh, cosh = table[0, i], table[1, i]
+        s_i = width * sinh
+        far = math.sqrt(near * near + s_i * s_i)
+        shift = bend * s_i * s_i / (far + near)
+        s_r = saddle + shift
+        e_r, e_i = -y * shift - begin, -y * s_i
+        root_r, root_i = cosh, -bend * cosh * s_i / far
+        for j in range(k):
+            u_r, u_i = start[j] - 2.0 * a[j] * shift, -2.0 * a[j] * s_i
+            inverse = 1.0 / (u_r * u_r + u_i * u_i)
+            p, q = u_r * inverse, -u_i * inverse
+            v_r[j], v_i[j] = p, q
+            m_r, m_i = b[j] * (s_r * p - s_i * q), b[j] * (s_r * q + s_i * p)
+            mean_r[j], mean_i[j] = m_r, m_i
+            e_r += 0.5 * b[j] * (s_r * m_r - s_i * m_i)
+            e_i += 0.5 * b[j] * (s_r * m_i + s_i * m_r)
+            # Principal root of start/u, which never crosses the negative axis.
+            p, q = p * start[j], q * start[j]
+            size = math.sqrt(p * p + q * q)
+            if p >= 0.0:
+                w_r = math.sqrt(0.5 * (size + p))
+                w_i = 0.5 * q / w_r
+            else:
+                w_i = math.copysign(math.sqrt(0.5 * (size - p)), q)
+                w_r = 0.5 * q / w_i
+            root_r, root_i = root_r * w_r - root_i * w_i, root_r * w_i + root_i * w_r
+        modulus = math.exp(e_r)
+        if e_r > rise:
+            rise = e_r
+            if rise > _TOO_HIGH:
+                return rise
+        c_r, c_i = modulus * math.cos(e_i), modulus * math.sin(e_i)
+        f_r, f_i = c_r * root_r - c_i * root_i, c_r * root_i + c_i * root_r
+        if i == 0:
+            f_r, f_i = 0.5 * f_r, 0.5 * f_i
+        moments[0, 0] += f_r
+        for c in range(k):
+            g_r = f_r * mean_r[c] - f_i * mean_i[c]
+            g_i = f_r * mean_i[c] + f_i * mean_r[c]
+            moments[c + 1, 0] += g_r
+            for d in range(c + 1):
+                moments[c + 1, d + 1] += g_r * mean_r[d] - g_i * mean_i[d]
+            moments[c + 1, c + 1] += f_r * v_r[c] - f_i * v_i[c]
+        if abs(f_r) + abs(f_i) < end:
+            break
+    return rise
