@@ -126,13 +126,13 @@ def simulated_cosines(rng, *, d, width, n, step, steps):
 
 @pytest.mark.stat
 def test_gradients_of_three_steps_against_simulation(rng):
-    """Would catch: the shared noise left out of M (0.07 in the third step)."""
-    d, alpha, step = 300, 8.0, 1.5
+    """Would catch: the shared noise left out of M (13 standard errors in the second step)."""
+    d, alpha, step = 300, 2.0, 3.0
     theory = gd.predict("z1 + z1*z2", "giant_steps", alpha=alpha, step_size=step, steps=2)
     expected = theory.gradient_cosine.sel(neuron=2).values[0]
     runs = np.array([
         simulated_cosines(rng, d=d, width=100, n=round(alpha * d), step=step, steps=3)
-        for _ in range(16)
+        for _ in range(24)
     ])  # fmt: skip
     for t in range(3):
         for k in range(2):

@@ -308,6 +308,7 @@ def test_optima_are_those_of_a_grid():
     assert step.ridge == 0.1
 
 
+@pytest.mark.stat  # it is not random, but takes more than a second
 def test_the_best_ridge_may_be_searched_with_the_step():
     both = gd.theory.optimal_step("sin(z)", alpha=2.0, batch_ratio=8.0, variant="spiked")
     fixed = gd.theory.optimal_step(

@@ -21,7 +21,7 @@ import math
 import numpy as np
 from numba import njit
 
-BEND = 0.6  # tangent of the angle between the far contour and the imaginary axis
+BEND = 0.8  # tangent of the angle between the far contour and the imaginary axis
 _FAR = 40.0  # end of the contour parameter: e^40 saddle widths
 _OFF = 0.05  # distance from the saddle point, in its widths, at which the search ends
 _SEARCH = 200
