@@ -147,7 +147,7 @@ def largest_gap(eigenvalues, positions, share_below):
 def test_spectrum_of_the_features_is_that_of_the_theory(batch_ratio):
     """Eigenvalues repel: one draw is as smooth as the theory, not rough by 1/sqrt(d) = 0.03.
 
-    Would catch: the bulk before the step taken for that after it, a row norm c without the step.
+    Would catch: the bulk before the step taken for that after it.
     """
     d, alpha, step = 1000, 2.0, 3.0
     rng = np.random.default_rng([11, round(batch_ratio)])

@@ -26,7 +26,6 @@ from .frame import absorb, fields, gradient, keep_state, label, rebuild, sigma
     "float64[:, ::1], float64[:, ::1], float64, float64, float64, float64, float64)",
     cache=True,
     nogil=True,
-    no_cfunc_wrapper=True,
     error_model="numpy",
 )
 def advance(

@@ -50,8 +50,9 @@ def label(x):
 # --------------------------------------------------------------------------------------------------
 
 # For functions that only compiled code calls: without what Python would need to call them they
-# compile in less time.
-helper = njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+# compile in less time. The types that numba publishes do not know these options.
+WITHOUT_WRAPPERS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+helper = njit(nogil=True, error_model="numpy", **WITHOUT_WRAPPERS)  # type: ignore[call-overload]
 
 
 @helper

@@ -86,7 +86,6 @@ def reveal(U, F, known, found, c, radius2, g):
     "float64, float64, int64, float64, float64, float64, float64)",
     cache=True,
     nogil=True,
-    no_cfunc_wrapper=True,
     error_model="numpy",
 )
 def advance(

@@ -73,7 +73,6 @@ def add_outer(columns, c, u, rho):
     "float64)",
     cache=True,
     nogil=True,
-    no_cfunc_wrapper=True,
     error_model="numpy",
 )
 def advance(

@@ -21,9 +21,10 @@ import math
 import numpy as np
 from numba import njit
 
-BEND = 0.8  # tangent of the angle between the far contour and the imaginary axis
+BEND = 0.55  # tangent of the angle between the far contour and the imaginary axis
+HALVINGS = 3  # of the step, where it is too large
 _FAR = 40.0  # end of the contour parameter: e^40 saddle widths
-_OFF = 0.05  # distance from the saddle point, in its widths, at which the search ends
+_OFF = 0.05  # distance from the saddle point, in its widths, at which the search for it ends
 _SEARCH = 200
 # Growth of the integrand along the contour, as a logarithm: beyond the first number the other bend
 # is tried, beyond the second one digits are lost.
@@ -32,11 +33,12 @@ _RISE, _TOO_HIGH = 0.5, 6.0
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def contour_table(step: float) -> np.ndarray:
-    """Rows sinh and cosh at the nodes 0, step, 2 step, ... of the contour parameter."""
-    size = int(_FAR / step) + 1
+    """Rows sinh and cosh of the contour parameter at the nodes of the finest step."""
+    finest = step / 2**HALVINGS
+    size = int(_FAR / finest) + 1
     table = np.empty((2, size))
     for i in range(size):
-        table[0, i], table[1, i] = math.sinh(i * step), math.cosh(i * step)
+        table[0, i], table[1, i] = math.sinh(i * finest), math.cosh(i * finest)
     return table
 
 
@@ -46,7 +48,7 @@ def quadratic_moments(
     a: np.ndarray,
     b: np.ndarray,
     step: float,
-    depth: float,
+    tolerance: float,
     log_scale: np.ndarray,
     moments: np.ndarray,
 ) -> np.ndarray:
@@ -56,9 +58,9 @@ def quadratic_moments(
     """
     table = contour_table(step)
     failed = np.zeros(len(y), np.bool_)
-    work = np.empty((8, len(a)))
+    work = np.empty((5, len(a)))
     for i in range(len(y)):
-        log_scale[i] = contour_moments(y[i], a, b[i], step, depth, table, work, moments[i])
+        log_scale[i] = contour_moments(y[i], a, b[i], step, tolerance, table, work, moments[i])
         failed[i] = math.isnan(log_scale[i])
     return failed
 
@@ -69,39 +71,51 @@ def contour_moments(
     a: np.ndarray,
     b: np.ndarray,
     step: float,
-    depth: float,
+    tolerance: float,
     table: np.ndarray,
     work: np.ndarray,
     moments: np.ndarray,
 ) -> float:
     """Moments of (1, x) given q(x) = y by [QL-1]; returns their log scale, NaN if it failed.
 
-    The label is impossible if the scale is -inf.
+    The label is impossible if the scale is -inf. The step is halved until leaving out every other
+    node changes less than the root of the tolerance.
     """
     k = len(a)
-    moments[:] = 0.0
     if _is_impossible(y, a, b):
+        moments[:] = 0.0
         return -np.inf
     s, curvature, skewness = _saddle(y, a, b)
     if not curvature > 0.0:
         return np.nan
     width = 1.0 / math.sqrt(curvature)
+    # The path of steepest descent leaves the vertical at this height; where singular points lie
+    # symmetrically it does so at their distance.
     near = 3.0 * curvature / abs(skewness) if skewness != 0.0 else np.inf
     for j in range(k):
         if a[j] != 0.0:
             near = min(near, abs((1.0 - 2.0 * a[j] * s) / a[j]))
     near = max(near, width)
     bend = BEND if skewness >= 0.0 else -BEND
-    rise = _along(y, a, b, s, width, near, bend, step, depth, table, work, moments)
-    if rise > _RISE:
-        other = _along(y, a, b, s, width, near, -bend, step, depth, table, work, moments)
-        if other > rise:
-            rise = _along(y, a, b, s, width, near, bend, step, depth, table, work, moments)
-        else:
-            rise = other
+    stride = 2**HALVINGS
+    while True:
+        rise, change = _along(
+            y, a, b, s, width, near, bend, stride, tolerance, table, work, moments
+        )
+        if rise > _RISE:
+            other, other_change = _along(
+                y, a, b, s, width, near, -bend, stride, tolerance, table, work, moments
+            )
+            if other < rise:
+                bend, rise, change = -bend, other, other_change
+            else:
+                _along(y, a, b, s, width, near, bend, stride, tolerance, table, work, moments)
+        if stride == 1 or change * change < tolerance * moments[0, 0] * moments[0, 0]:
+            break
+        stride //= 2
     if rise > _TOO_HIGH or not moments[0, 0] > 0.0:
         return np.nan
-    scale = -s * y + math.log(width * step / math.pi)
+    scale = -s * y + math.log(width * step * stride / (2**HALVINGS * math.pi))
     for j in range(k):
         u = 1.0 - 2.0 * a[j] * s
         scale += 0.5 * (s * s * b[j] * b[j] / u - math.log(u))
@@ -167,15 +181,16 @@ def _along(
     width: float,
     near: float,
     bend: float,
-    step: float,
-    depth: float,
+    stride: int,
+    tolerance: float,
     table: np.ndarray,
     work: np.ndarray,
     moments: np.ndarray,
-) -> float:
+) -> tuple[float, float]:
     """Add up [QL-1] on s = saddle + i h + bend (sqrt(h^2 + near^2) - near), h = width sinh t.
 
-    The nodes are t = 0, step, 2 step, ... In units of the integrand at the saddle point; returns the logarithm of its largest modulus.
+    The nodes are t = 0, step, 2 step, ... In units of the integrand at the saddle point; returns the logarithm of its largest modulus,
+    and what leaving out every other node changes.
     Complex numbers are pairs of real ones: numba's division and root are slower.
     """
     k = len(a)
@@ -187,8 +202,8 @@ def _along(
     for c in range(k + 1):
         for d in range(c + 1):
             moments[c, d] = 0.0
-    rise, end = 0.0, math.exp(-depth)
-    for i in range(table.shape[1]):
+    rise, change, sign = 0.0, 0.0, 1.0
+    for i in range(0, table.shape[1], stride):
         sinh, cosh = table[0, i], table[1, i]
         s_i = width * sinh
         far = math.sqrt(near * near + s_i * s_i)
@@ -219,12 +234,14 @@ def _along(
         if e_r > rise:
             rise = e_r
             if rise > _TOO_HIGH:
-                return rise
+                return rise, np.inf
         c_r, c_i = modulus * math.cos(e_i), modulus * math.sin(e_i)
         f_r, f_i = c_r * root_r - c_i * root_i, c_r * root_i + c_i * root_r
         if i == 0:
             f_r, f_i = 0.5 * f_r, 0.5 * f_i
         moments[0, 0] += f_r
+        change += sign * f_r
+        sign = -sign
         for c in range(k):
             g_r = f_r * mean_r[c] - f_i * mean_i[c]
             g_i = f_r * mean_i[c] + f_i * mean_r[c]
@@ -232,6 +249,6 @@ def _along(
             for d in range(c + 1):
                 moments[c + 1, d + 1] += g_r * mean_r[d] - g_i * mean_i[d]
             moments[c + 1, c + 1] += f_r * v_r[c] - f_i * v_i[c]
-        if abs(f_r) + abs(f_i) < end:
+        if abs(f_r) + abs(f_i) < 0.01 * tolerance:
             break
-    return rise
+    return rise, change
