@@ -64,14 +64,14 @@ def check_orientations(name, *, d, width, runs=RUNS):
         for t in range(3):
             print(f"{name} a={theory.readout.values[c]:+.0f} t={t + 1}:", found.mean(axis=0)[c, t],
                   "±", error[c, t], "theory", expected[c, t])  # fmt: skip
-    # Sums over the neurons that an infinite width makes means; cosines feel 1/d by the noise.
-    assert agrees(found, expected, 2 / width + 4 / d)
+    # The output of the network is a sum over neurons that an infinite width makes a mean.
+    assert agrees(found, expected, 1 / width)
 
 
 @pytest.mark.stat
 def test_gradients_turn_as_the_theory_says():
     """Would catch: f left out of the second gradient, a step of 1.5 times the size."""
-    check_orientations("coupled directions", d=384, width=96)
+    check_orientations("coupled directions", d=384, width=96, runs=32)
 
 
 @pytest.mark.slow
@@ -109,10 +109,10 @@ def check_span(*, d, width, runs=RUNS):
         found = np.array(found)
         error = found.std(axis=0, ddof=1) / math.sqrt(runs)
         print(f"{text} d={d}: {found.mean(axis=0)} ± {error}, theory {expected}")
-        # Noise alone has the singular value 1/sqrt(d) at alpha = 0, and 1/sqrt(alpha) of it here.
-        assert agrees(found, expected, 1 / math.sqrt(n) + 2 / width)
+        # Noise of n samples alone has singular values of order 1/sqrt(n).
+        assert agrees(found, expected, 1 / math.sqrt(n) + 1 / width)
         means[text] = found.mean(axis=0)
-    assert means[SPAN][1] > 4 * means[SUM][1]
+    assert means[SPAN][1] > 3 * means[SUM][1]
 
 
 @pytest.mark.stat

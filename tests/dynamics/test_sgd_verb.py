@@ -263,6 +263,7 @@ def test_sam_climbs_where_the_theory_is_silent():
     assert replace(sam, step_size=0.1).inner_eta == -0.1
 
 
+@pytest.mark.stat
 def test_a_default_run_does_not_last_for_hours():
     _, steps, notes = chosen_steps(gd.Target("He4(z)"), read_student(width=2), 300)
     assert steps < 10**5

@@ -59,6 +59,7 @@ class RootBudget:
     """
 
     left: int
+    is_tight: bool = False  # whether it did not pay for all rules before
 
     def affords(self, roots: int) -> bool:
         """Whether so many are left; then they are taken."""
@@ -147,7 +148,8 @@ def family_grams(
     seen = [0, *(k for k in orders if not (is_even and k % 2))]
     budget = RootBudget(_MAX_ROOTS) if budget is None else budget
     share = max(budget.left // _SHARE, _FEWEST_ROOTS * len(breaks))
-    for enough in (max(tolerance, _ENOUGH), max(tolerance, _COARSE)):
+    for is_coarse in (True,) if budget.is_tight else (False, True):
+        enough = max(tolerance, _COARSE if is_coarse else _ENOUGH)
         weight = np.maximum(counts * (_ENOUGH / enough), _NOTHING)
         reach = np.array([_reach(max(seen), math.ceil(math.log10(w))) for w in weight])
         pieces = monotone_pieces(g, breaks, reach, is_half=is_even)
@@ -155,6 +157,7 @@ def family_grams(
         is_whole = len(np.unique(pieces.member[panels.piece])) == len(np.unique(pieces.member))
         if is_whole and sum(_NODES) * int(panels.roots.sum()) <= share:
             break
+        budget.is_tight = True
     own = RootBudget(share)
     atoms = _atoms(g, pieces, max(seen), reach)
     panels = _affordable(panels, pieces, own)

@@ -18,7 +18,7 @@ from .operators import SMALL
 _REACH = 5.5
 _DOUBLINGS = 3
 _PRECISE = 1e-3  # disagreement of two rules that is left, in parts of the value
-_FINE_ENOUGH = 1e-6  # error of a condition that is not worth less then
+_FINE_ENOUGH = 1e-5  # error of a condition that is not worth less then
 _SURELY = 100.0  # a value this many times its error
 # Gauss-Kronrod pair of 7 and 15 nodes on [-1, 1], right half: two rules for the price of one.
 _HALF = np.array(

@@ -26,9 +26,10 @@ HALVINGS = 3  # of the step, where it is too large
 _FAR = 40.0  # end of the contour parameter: e^40 saddle widths
 _OFF = 0.05  # distance from the saddle point, in its widths, at which the search for it ends
 _SEARCH = 200
-# Growth of the integrand along the contour, as a logarithm: beyond the first number the other bend
-# is tried, beyond the second one digits are lost.
-_RISE, _TOO_HIGH = 0.5, 6.0
+_STRAIGHT = 20.0  # widths: a contour that bends higher up has ended before
+_GONE = 18.0  # log of what a vanished integrand was
+_MAX_PROBES = 30
+_TOO_HIGH = 6.0
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -96,23 +97,16 @@ def contour_moments(
         if a[j] != 0.0:
             near = min(near, abs((1.0 - 2.0 * a[j] * s) / a[j]))
     near = max(near, width)
-    bend = BEND if skewness >= 0.0 else -BEND
+    bend = BEND if near > _STRAIGHT * width else _side(y, a, b, s, near) * BEND
     stride = 2**HALVINGS
     while True:
         rise, change = _along(
             y, a, b, s, width, near, bend, stride, tolerance, table, work, moments
         )
-        if rise > _RISE:
-            other, other_change = _along(
-                y, a, b, s, width, near, -bend, stride, tolerance, table, work, moments
-            )
-            if other < rise:
-                bend, rise, change = -bend, other, other_change
-            else:
-                _along(y, a, b, s, width, near, bend, stride, tolerance, table, work, moments)
         if stride == 1 or change * change < tolerance * moments[0, 0] * moments[0, 0]:
             break
         stride //= 2
+    moments[0, 1] = rise
     if rise > _TOO_HIGH or not moments[0, 0] > 0.0:
         return np.nan
     scale = -s * y + math.log(width * step * stride / (2**HALVINGS * math.pi))
@@ -170,6 +164,35 @@ def _saddle(y: float, a: np.ndarray, b: np.ndarray) -> tuple[float, float, float
             break
         s = new
     return s, slope, third
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _side(y: float, a: np.ndarray, b: np.ndarray, saddle: float, near: float) -> int:
+    """Side, 1 or -1, to which the contour has to bend for the integrand to vanish first."""
+    gone = _log_modulus(y, a, b, saddle, 0.0) - _GONE
+    right, left, probe = 0.0, 0.0, 2.0
+    for _ in range(_MAX_PROBES):
+        s_i = probe * near
+        shift = BEND * near * (math.sqrt(probe * probe + 1.0) - 1.0)
+        right = _log_modulus(y, a, b, saddle + shift, s_i)
+        left = _log_modulus(y, a, b, saddle - shift, s_i)
+        if right < gone or left < gone:
+            break
+        probe *= 3.0
+    return 1 if right < left else -1
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _log_modulus(y: float, a: np.ndarray, b: np.ndarray, s_r: float, s_i: float) -> float:
+    """Real part of F."""
+    value, product = -y * s_r, 1.0
+    for j in range(len(a)):
+        u_r, u_i = 1.0 - 2.0 * a[j] * s_r, -2.0 * a[j] * s_i
+        square = u_r * u_r + u_i * u_i
+        product *= square
+        real = (s_r * s_r - s_i * s_i) * u_r + 2.0 * s_r * s_i * u_i
+        value += 0.5 * b[j] * b[j] * real / square
+    return value - 0.25 * math.log(product)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
