@@ -27,9 +27,11 @@ _FAR = 40.0  # end of the contour parameter: e^40 saddle widths
 _OFF = 0.05  # distance from the saddle point, in its widths, at which the search for it ends
 _SEARCH = 200
 _STRAIGHT = 20.0  # widths: a contour that bends higher up has ended before
-_GONE = 18.0  # log of what a vanished integrand was
+_LEFT = 0.01  # times the tolerance: modulus at which the contour ends
 _MAX_PROBES = 30
-_TOO_HIGH = 6.0
+# Growth of the integrand on its way, as a logarithm: beyond this the other bend is tried, and a
+# contour that ever gets to the second number is not finished.
+_RISE, _TOO_HIGH = 1.0, 30.0
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -97,18 +99,16 @@ def contour_moments(
         if a[j] != 0.0:
             near = min(near, abs((1.0 - 2.0 * a[j] * s) / a[j]))
     near = max(near, width)
-    bend = BEND if near > _STRAIGHT * width else _side(y, a, b, s, near) * BEND
+    bend = BEND if near > _STRAIGHT * width else _side(y, a, b, s, near, tolerance) * BEND
     stride = 2**HALVINGS
-    while True:
-        rise, change = _along(
-            y, a, b, s, width, near, bend, stride, tolerance, table, work, moments
-        )
-        if stride == 1 or change * change < tolerance * moments[0, 0] * moments[0, 0]:
-            break
+    rise, change = _along(y, a, b, s, width, near, bend, stride, tolerance, table, work, moments)
+    if rise > _RISE:
+        other, _ = _along(y, a, b, s, width, near, -bend, stride, tolerance, table, work, moments)
+        bend, change = (-bend if other < rise else bend), np.inf
+    while stride > 1 and not change * change < tolerance * moments[0, 0] * moments[0, 0]:
         stride //= 2
+        _, change = _along(y, a, b, s, width, near, bend, stride, tolerance, table, work, moments)
     moments[0, 1] = rise
-    if rise > _TOO_HIGH or not moments[0, 0] > 0.0:
-        return np.nan
     scale = -s * y + math.log(width * step * stride / (2**HALVINGS * math.pi))
     for j in range(k):
         u = 1.0 - 2.0 * a[j] * s
@@ -167,9 +167,11 @@ def _saddle(y: float, a: np.ndarray, b: np.ndarray) -> tuple[float, float, float
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _side(y: float, a: np.ndarray, b: np.ndarray, saddle: float, near: float) -> int:
+def _side(
+    y: float, a: np.ndarray, b: np.ndarray, saddle: float, near: float, tolerance: float
+) -> int:
     """Side, 1 or -1, to which the contour has to bend for the integrand to vanish first."""
-    gone = _log_modulus(y, a, b, saddle, 0.0) - _GONE
+    gone = _log_modulus(y, a, b, saddle, 0.0) + math.log(_LEFT * tolerance) - 4.0
     right, left, probe = 0.0, 0.0, 2.0
     for _ in range(_MAX_PROBES):
         s_i = probe * near
@@ -272,6 +274,6 @@ def _along(
             for d in range(c + 1):
                 moments[c + 1, d + 1] += g_r * mean_r[d] - g_i * mean_i[d]
             moments[c + 1, c + 1] += f_r * v_r[c] - f_i * v_i[c]
-        if abs(f_r) + abs(f_i) < 0.01 * tolerance:
+        if abs(f_r) + abs(f_i) < _LEFT * tolerance:
             break
     return rise, change

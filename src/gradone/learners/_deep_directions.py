@@ -1,0 +1,173 @@
+r"""First layers from the label-weighted covariance of the inputs.
+
+.. math:: C = \frac1n \sum_\mu t_\mu u_\mu u_\mu^\top,    [LW-1]
+
+with the Gaussian score t of the rank of the label, centred, and whitened inputs u. One step of
+gradient descent with the correlation loss and a quadratic activation multiplies the rows of a first
+layer by C. Without signal the eigenvalues fill an interval whose ends the labels alone determine;
+those beyond it belong to the directions that the label depends on.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+_CHANCE = 1e-3  # that a linear part of pure noise is taken for a direction
+_SHARE_OF_SPREAD = 1e-9  # directions in which the inputs vary less than this do not vary
+
+
+def rank_scores(y: np.ndarray) -> np.ndarray:
+    r"""Gaussian scores :math:`\Phi^{-1}((\text{rank} - 1/2)/n)` of labels, centred.
+
+    Equal labels share the mean of their scores. Any increasing function of the labels has the same.
+
+    Examples
+    --------
+    >>> rank_scores(np.array([5.0, -1.0, 700.0])).round(3) + 0.0
+    array([ 0.   , -0.967,  0.967])
+    """
+    from scipy.special import ndtri
+
+    _, which, counts = np.unique(y, return_inverse=True, return_counts=True)
+    scores = ndtri((np.arange(len(y)) + 0.5) / len(y))
+    starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
+    means = np.add.reduceat(scores, starts) / counts
+    centred: np.ndarray = means[which] - scores.mean()
+    return centred
+
+
+def bulk_edge(t: np.ndarray, alpha: float) -> float:
+    r"""Largest eigenvalue of [LW-1] for labels that do not depend on the inputs.
+
+    .. math:: x(w) = w \left(\frac1\alpha + \overline{\frac{t}{w - t}}\right), \qquad
+              \overline{\frac{t^2}{(w - t)^2}} = \frac1\alpha, \quad w > \max t    [LW-2]
+
+    Parameters
+    ----------
+    t : ndarray (n,)
+        Weights, not all 0.
+    alpha : float
+        Rows over dimensions.
+
+    Examples
+    --------
+    >>> round(bulk_edge(np.array([-1.0, 1.0]), 2.0), 5)
+    1.6651
+    """
+    from scipy.optimize import brentq
+
+    top, spread = float(t.max()), math.sqrt(alpha * float(np.mean(t**2)))
+
+    def excess(gap: float) -> float:
+        return float(np.mean((t / (top + gap - t)) ** 2)) * alpha - 1
+
+    # At the upper end every denominator is at least `spread`; at the lower end the term of the
+    # largest label alone is 1, or if it is 0 or less every denominator exceeds |t|.
+    low = 1e-9 * spread + max(top, 0.0) * math.sqrt(alpha / len(t)) / 2
+    w = top + (brentq(excess, low, spread, rtol=1e-10) if excess(low) > 0 else low)
+    return w * (1 / alpha + float(np.mean(t / (w - t))))
+
+
+@dataclass(frozen=True)
+class LabelSpectrum:
+    """Spectrum of the label-weighted covariance, and what stands out of it.
+
+    Parameters
+    ----------
+    values : ndarray (m,)
+        Eigenvalues of C.
+    vectors : ndarray (m, m)
+        Eigenvectors in whitened coordinates, as rows.
+    ratios : ndarray (m,)
+        Eigenvalues over the edge of the bulk on their side.
+    linear : ndarray (m,) or None
+        Unit direction of the linear part of the scores, if it is more than chance.
+    axes : ndarray (m, d)
+        Whitened coordinate j of an input x is ``axes[j] @ x``.
+    """
+
+    values: np.ndarray
+    vectors: np.ndarray
+    ratios: np.ndarray
+    linear: np.ndarray | None
+    axes: np.ndarray
+
+    @property
+    def outside(self) -> np.ndarray:
+        r"""Indices of the eigenvalues beyond :math:`1 + m^{-2/3}` times the edge, largest first."""
+        order = np.argsort(-self.ratios)
+        chosen: np.ndarray = order[self.ratios[order] > 1 + len(self.values) ** (-2 / 3)]
+        return chosen
+
+    @property
+    def basis(self) -> np.ndarray:
+        """Orthonormal rows (k, m) that span what was found, in whitened coordinates."""
+        rows = self.vectors[self.outside]
+        if self.linear is None:
+            return rows
+        rest = self.linear - rows.T @ (rows @ self.linear)
+        size = float(np.linalg.norm(rest))
+        return np.concatenate([rows, rest[None] / size]) if size > 1e-6 else rows
+
+    def spherical_rows(self, count: int, rng: np.random.Generator) -> np.ndarray:
+        """Rows (count, d) uniform on the unit sphere of what was found."""
+        basis = self.basis
+        return _unit(rng.standard_normal((count, len(basis)))) @ basis @ self.axes
+
+    def power_rows(self, count: int, rng: np.random.Generator) -> np.ndarray:
+        r"""Rows (count, d) after :math:`\lceil 2 \log m \rceil` projected gradient steps.
+
+        .. math:: v \leftarrow v + \eta\, s\, (I - v v^\top) C v, \quad v \leftarrow v/|v|,
+                  \qquad \eta = 1/\|C\|    [LW-3]
+
+        from random rows with random signs s of their second layer.
+        """
+        m = len(self.values)
+        v = _unit(rng.standard_normal((count, m)))
+        signed = rng.choice([-1.0, 1.0], (count, 1)) * self.values / abs(self.values).max()
+        for _ in range(math.ceil(2 * math.log(m)) if m > 1 else 0):
+            v = _unit(v * (1 + signed - (signed * v**2).sum(axis=1, keepdims=True)))
+        rows: np.ndarray = v @ self.vectors @ self.axes
+        return rows
+
+
+def label_spectrum(X: np.ndarray, y: np.ndarray) -> LabelSpectrum:
+    """Spectrum of the label-weighted covariance of centred rows.
+
+    Parameters
+    ----------
+    X : ndarray (n, d)
+        Inputs.
+    y : ndarray (n,)
+        Labels.
+    """
+    from scipy.special import chdtri
+
+    n, t = len(y), rank_scores(y)
+    mean = X.mean(axis=0, dtype=np.float64)
+    covariance = (X.T @ X).astype(np.float64) / n - np.outer(mean, mean)
+    variances, principal = np.linalg.eigh(covariance)
+    varies = variances > max(_SHARE_OF_SPREAD, variances[-1] * 1e-6)
+    axes = (principal[:, varies] / np.sqrt(variances[varies])).T
+    m = len(axes)
+    weights = t.astype(X.dtype)
+    # The mean of t is 0, so that the mean of the inputs enters by the linear part alone.
+    slope = (weights @ X).astype(np.float64) / n
+    moments = ((weights[:, None] * X).T @ X).astype(np.float64) / n
+    moments -= np.outer(mean, slope) + np.outer(slope, mean)
+    values, vectors = np.linalg.eigh(axes @ moments @ axes.T)
+    upper, lower = bulk_edge(t, n / m), bulk_edge(-t, n / m)
+    ratios = np.where(values > 0, values / upper, -values / lower)
+    linear = axes @ slope
+    size = float(np.linalg.norm(linear))
+    visible = n * size**2 > float(np.mean(t**2)) * chdtri(m, _CHANCE)
+    return LabelSpectrum(values, vectors.T, ratios, linear / size if visible else None, axes)
+
+
+def _unit(rows: np.ndarray) -> np.ndarray:
+    """Rows of length one."""
+    unit: np.ndarray = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    return unit
