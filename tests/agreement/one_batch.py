@@ -2,7 +2,7 @@ r"""What one gradient step does to a neuron at finite d and n: exact second mome
 
 The neuron starts at norm 1 with overlaps u = W* w with the hidden directions, and the network with
 output zero. With z the projections of a sample, :math:`h = u\cdot z + \sqrt{1-|u|^2}\,\xi` and
-:math:`G = \mathbb{E}[y\sigma'(h)x]` the weights after :math:`w + \frac{sa}{n}\sum y\sigma'(h)x` have
+:math:`G = \mathbb{E}[y\sigma'(h)x]` the weights :math:`w + \frac{sa}{n}\sum y\sigma'(h)x` have
 
 .. math:: \mathbb{E}|P_Vw|^2 = |u+saG_V|^2 + \frac{s^2a^2}{n}\big(\mathbb{E}[y^2\sigma'^2|z|^2]
           - |G_V|^2\big)

@@ -80,4 +80,4 @@ def test_giant_steps_have_the_law_of_the_engine():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CONFIGURATIONS)
 def test_giant_steps_have_the_law_of_the_engine_in_all_configurations(name):
-    check_law(name, replicates=3000)
+    check_law(name, replicates=2000)

@@ -32,7 +32,9 @@ def second_layer(readout, width):
     """Values of a second layer with the given shares."""
     if readout == "ones":
         return np.ones(width)
-    return np.concatenate([np.full(round(share * width), value) for value, share in readout.items()])
+    return np.concatenate(
+        [np.full(round(share * width), value) for value, share in readout.items()]
+    )
 
 
 def errors_of_the_learner(d, activation, noise, setting, rng, n_test=4000):
@@ -169,7 +171,9 @@ def test_spectrum_of_the_features_is_that_of_the_theory(batch_ratio):
     ]
     share = theory.share_below.values
     for before_or_after in (0, 1):
-        gap = largest_gap(spectra[before_or_after], theory.eigenvalue.values, share[before_or_after])
+        gap = largest_gap(
+            spectra[before_or_after], theory.eigenvalue.values, share[before_or_after]
+        )
         print(f"step {before_or_after}, batch ratio {batch_ratio}: {gap:.4f}")
         assert gap < 0.015
     assert largest_gap(spectra[1], theory.eigenvalue.values, share[0]) > 0.05

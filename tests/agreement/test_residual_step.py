@@ -15,9 +15,9 @@ FIRST = "(z1*z2 + He3(z1)/sqrt(6) + He4(z2)/sqrt(24))/sqrt(3)"  # variance 1
 OTHER = "He2(z1)/sqrt(2) + z1*He2(z2)/2 + z1*z2/sqrt(2)"  # variance 2
 
 
-def draw(text, n, rng):
+def draw(text, n, rng, d=D):
     """Inputs and labels; the directions are the first axes."""
-    X = rng.standard_normal((n, D), dtype=np.float32)
+    X = rng.standard_normal((n, d), dtype=np.float32)
     return X, gd.Target(text)(X[:, :2].astype(float))
 
 
@@ -65,14 +65,13 @@ def test_more_samples_than_the_square_of_d_find_both_directions():
 
 @pytest.mark.stat
 def test_features_of_one_target_serve_another_with_few_samples():
-    """Features from 4 d^2 samples of one target, 400 samples of another of the same directions.
+    """Features from 8 d^2 samples of one target, 400 samples of another of the same directions.
 
     Would catch: features that are fitted anew, which learn nothing from 400 samples.
     """
     rng = np.random.default_rng(2)
     test = draw(OTHER, 20_000, rng)
-    X, y = draw(FIRST, 2 * 16384, rng)
-    learner = ResidualStep(256, batch_size=16384, random_state=0).fit(X, y)
+    learner = ResidualStep(256, random_state=0).fit(*draw(FIRST, 8 * D**2, rng))
     transferred, kernel = [], []
     for i in range(RUNS):
         few = draw(OTHER, 400, rng)
@@ -82,3 +81,22 @@ def test_features_of_one_target_serve_another_with_few_samples():
     assert not agrees(np.subtract(kernel, transferred), 0.0)
     assert np.mean(transferred) < 0.4 * np.mean(kernel)
     assert np.mean(kernel) > 0.8 * np.var(test[1])
+
+
+@pytest.mark.stat
+def test_what_transfer_needs_does_not_grow_with_the_dimension():
+    """100 samples of the other target in d = 32 and 96, which alone tell nothing about a direction.
+
+    Would catch: a linear part of the new labels, d coefficients, estimated and taken off first:
+    its error d/n of the variance is 0.32 and 0.96.
+    """
+    means = {}
+    for d in (32, 96):
+        rng = np.random.default_rng([3, d])
+        test = draw(OTHER, 10_000, rng, d)
+        learner = ResidualStep(128, random_state=0).fit(*draw(FIRST, 8 * d**2, rng, d))
+        runs = [error(learner.refit_readout(*draw(OTHER, 100, rng, d)), test) for _ in range(RUNS)]
+        show(**{f"d = {d}": runs})
+        means[d] = np.mean(runs) / np.var(test[1])
+    assert means[96] < 0.75
+    assert means[96] - means[32] < 0.2

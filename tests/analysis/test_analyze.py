@@ -13,6 +13,7 @@ import pytest
 import gradone as gd
 
 
+@pytest.mark.stat
 def test_the_example_of_the_readme():
     a = gd.analyze(gd.Target("He2(z1) + sign(z1*z2*z3)"))
     assert (a.information_exponent, a.leap_exponent, a.generative_exponent) == (2, 2, 2)

@@ -39,8 +39,19 @@ def deviation(case: Case) -> float:
     return abs(found.value - truth.value) / (found.error + truth.error + 1e-15)
 
 
+# More than a second of work.
+LONGER = {"z1*z2 + z2*z3 + z1*z3", "z1*z2 + z1*z2*z3", "z1*z2 + sign(z1*z2*z3)"}
+LONGER |= {"sign(z1*z2*z3*z4*z5)"}
+
+
+def marks(text: str) -> list[pytest.MarkDecorator]:
+    return [pytest.mark.stat] if text in LONGER else []
+
+
 def marked(case: Case) -> object:
-    return pytest.param(case, id=case.name, marks=[pytest.mark.slow] if case in SLOW else [])
+    return pytest.param(
+        case, id=case.name, marks=[pytest.mark.slow] if case in SLOW else marks(case.text)
+    )
 
 
 @pytest.mark.parametrize("case", [marked(case) for case in CASES])
@@ -61,7 +72,10 @@ def test_reported_errors_bound_the_true_ones():
 UNDECIDED = {"sin(9*z1)", "sin(10*z1)"}  # beyond double precision
 
 
-@pytest.mark.parametrize(("text", "noise", "information", "leap", "generative"), EXPONENTS)
+@pytest.mark.parametrize(
+    ("text", "noise", "information", "leap", "generative"),
+    [pytest.param(*case, marks=marks(case[0])) for case in EXPONENTS],
+)
 def test_no_exponent_is_wrong(text, noise, information, leap, generative):
     found = gd.analyze(gd.Target(text, noise=noise))
     exponents = (found.information_exponent, found.leap_exponent, found.generative_exponent)

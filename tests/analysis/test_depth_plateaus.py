@@ -38,6 +38,7 @@ OUTERS = ["tanh(3*h)", "sign(h)", "relu(h)", "h + He2(h)/2", "exp(h/3)", "abs(h)
 INNERS = [P, "z + He2(z)/2", "He2(z)/sqrt(2)", "He2(z) - He4(z)/10", "abs(z) - sqrt(2/pi)"]
 
 
+@pytest.mark.stat
 @settings(max_examples=20, deadline=None)
 @given(
     outer=st.sampled_from(OUTERS),

@@ -40,6 +40,10 @@ TWO = (
     "z1/(1 + z2**2) + z2/(1 + z1**2)",
     "z2*(z2 + z1)*z1/(0.5 + min(z1, z2)**2)",
     "sin(exp(z1*z2))",
+    "sin(10*z1 + 3*z2**2) + z1",
+    "cos(z1*z2**3) + z1",
+    "tanh(4*sin(z1*z2**2)) + z1/3",
+    "sin(12*z1)*cos(9*z2) + z2**3",
 )
 NOISY = ("gelu(z1*z2)", "sign(z1 + z2**3/2)", "sin(3*z1) + z2**2", "z1**3*z2")
 THREE = (
@@ -101,11 +105,13 @@ def warm():
     gd.analyze("z1*z2 + tanh(z3)")
 
 
+@pytest.mark.stat
 @pytest.mark.parametrize("text", TWO)
 def test_two_directions_take_less_than_a_second(text):
     assert is_fast(text, 1.0)
 
 
+@pytest.mark.stat
 @pytest.mark.parametrize("text", NOISY)
 def test_two_directions_with_noise_take_less_than_a_second(text):
     assert is_fast(text, 1.0, noise=0.1)

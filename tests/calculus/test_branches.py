@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from gradone.calculus.branches import branch_grams, family_grams
+from gradone.calculus import branches
+from gradone.calculus.branches import RootBudget, branch_grams, family_grams
 from gradone.calculus.monotone import inverse, monotone_pieces
 
 
@@ -199,3 +200,63 @@ def test_unimportant_members_may_be_less_exact_but_say_so():
         off = np.max(np.abs(rough[1][k].value - exact[1][k].value))
         assert off <= rough[1][k].bias + exact[1][k].bias
         assert rough[1][k].bias < 1e-3
+
+
+RATES = np.array([1.0, 2.0, 3.0, 6.0])  # of the phases below: the last one has most branches
+
+
+def wave(i, z):
+    return np.cos(RATES[i] * z * z) + z * z / 9
+
+
+def wave_slope(i, z):
+    return -2 * RATES[i] * z * np.sin(RATES[i] * z * z) + 2 * z / 9
+
+
+def test_half_the_line_is_enough_for_even_functions():
+    whole = family_grams(wave, wave_slope, [[0.3], []], [1, 2, 4])
+    half = family_grams(wave, wave_slope, [[0.3], []], [1, 2, 4], is_even=True)
+    for one, other in zip(whole, half, strict=True):
+        assert not other[1].value.any()
+        for k in (2, 4):
+            assert abs(one[k].value - other[k].value) <= one[k].bias + other[k].bias
+            assert other[k].bias <= 1.5 * one[k].bias
+
+
+def test_half_of_an_atom():
+    def flat_below_one(_, z):
+        return np.maximum(np.abs(z), 1)
+
+    (half,) = family_grams(
+        flat_below_one, lambda _, z: np.sign(z), [[-1.0, 1.0]], [2], is_even=True
+    )
+    # Above 1 the label shows |z|; below it is one atom: E[he_2] over |z| < 1 is -2 phi(1)/sqrt(2).
+    inside, density = math.erf(math.sqrt(0.5)), math.exp(-0.5) / math.sqrt(2 * math.pi)
+    atom = 2 * density**2 / inside
+    second, fourth = inside - 2 * density, 3 * inside - 8 * density  # E[z^2; |z| < 1], E[z^4; .]
+    within = (fourth - 2 * second + inside) / 2
+    check(half[2], atom + 1 - within)
+
+
+def test_a_budget_is_kept_and_the_error_says_what_it_cost(monkeypatch):
+    found = []
+
+    def counted(g, slope, pieces, which, y):
+        found.append(len(which))
+        return inverse(g, slope, pieces, which, y)
+
+    exact = family_grams(wave, wave_slope, [[]] * 3, [1, 2])
+    ample = family_grams(wave, wave_slope, [[]] * 4, [1, 2], budget=RootBudget(10_000_000))
+    assert ample[3] is not None
+    monkeypatch.setattr(branches, "inverse", counted)
+    monkeypatch.setattr(branches, "_FEWEST_ROOTS", 0)
+    budget = RootBudget(200_000)
+    rough = family_grams(wave, wave_slope, [[]] * 4, [1, 2], budget=budget)
+    assert rough[3] is None
+    # A quarter may be spent; the preimages of critical values are not roots of a rule.
+    assert sum(found[2:]) <= 50_000
+    assert 150_000 <= budget.left < 190_000
+    for one, other in zip(exact, rough[:3], strict=True):
+        for k in (1, 2):
+            assert abs(one[k].value - other[k].value) <= one[k].bias + other[k].bias
+            assert other[k].bias < 1e-2

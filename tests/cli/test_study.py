@@ -36,6 +36,7 @@ def test_summary_of_the_example():
         assert piece in result.stdout
 
 
+@pytest.mark.stat
 def test_lines_fit_in_80_columns_and_have_no_spaces_at_their_ends():
     for name in ("he2-parity3", "tree", "learning-table3", "sign-committee3"):
         lines = study(name).stdout.splitlines()
@@ -88,6 +89,7 @@ def test_noise_replaces_that_of_the_zoo():
     assert json.loads(study("max(z1, z2)", "--json").stdout)["zoo"] is None
 
 
+@pytest.mark.stat
 def test_hierarchical_target_shows_its_levels():
     text = study("tree").stdout
     assert "64 -> 16 -> 4 -> 1" in text

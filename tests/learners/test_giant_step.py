@@ -159,6 +159,19 @@ def test_noise_is_not_taken_for_a_direction():
     assert found == 0
 
 
+@pytest.mark.parametrize("seed", range(2))
+def test_neurons_that_grow_along_themselves_are_no_direction(seed):
+    """A bias makes E[y relu''] w_i of order d^(-1/2), which many samples confirm.
+
+    Would catch: that part left in, with which 16 to 31 directions are found.
+    """
+    sample = gd.Target("z1 + z1*z2").sample(n=100_000, d=50, seed=seed, dtype="float32")
+    learner = GiantStep(200, standardize=False, shuffle=False, ridge=1.0, random_state=seed)
+    directions = learner.fit(sample.X, sample.y).directions_
+    assert directions.shape == (2, 50)
+    assert (((directions @ sample.W_star.T) ** 2).sum(axis=0) > 0.95).all()
+
+
 # rms over neurons of |P_V w| over rms |w|, three seeds: ../theory, giant steps 2.1
 RATIOS = [
     ("z1 + He2(z2)/2", "relu(z)", 1024, 4.0, 1, 5793, 0.751),

@@ -214,7 +214,8 @@ def _panels(g: Family, slope: Family, pieces: MonotonePieces) -> _Panels:
         edges.append(np.array([points[:-1], points[1:]]))
     chosen = np.concatenate(index)
     roots = np.bincount(band)[band[chosen]]
-    return _Panels(piece[chosen], *np.concatenate(edges, axis=1), roots)
+    start, stop = np.concatenate(edges, axis=1)
+    return _Panels(piece[chosen], start, stop, roots)
 
 
 def _segments(

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 _CHANCE = 1e-3  # that a linear part of pure noise is taken for a direction
+_HIDDEN_FROM, _HIDDEN_WEIGHT = 0.85, 0.3  # eigenvalue over edge, weight of a row along it
 _SHARE_OF_SPREAD = 1e-9  # directions in which the inputs vary less than this do not vary
 
 
@@ -117,6 +118,38 @@ class LabelSpectrum:
         basis = self.basis
         return _unit(rng.standard_normal((count, len(basis)))) @ basis @ self.axes
 
+    def weighted_rows(self, count: int, rng: np.random.Generator) -> np.ndarray:
+        r"""Gaussian rows (count, d) with more weight on the directions that are better known.
+
+        A weak signal whose eigenvalue is :math:`\rho` edges has an eigenvector of overlap
+
+        .. math:: q = \sqrt{1 - \ell^{-2}}, \qquad \ell = \rho + \sqrt{\rho^2 - 1}    [LW-4]
+
+        with its direction, which is its weight. Close below the edge some directions hide among
+        the others: a little weight brings them in, and training chooses.
+        """
+        above = np.maximum(self.ratios, 1.0)
+        weight = np.sqrt(1 - (above + np.sqrt(above**2 - 1)) ** -2)
+        weight = np.maximum(weight, np.where(self.ratios > _HIDDEN_FROM, _HIDDEN_WEIGHT, 0.0))
+        rows = (rng.standard_normal((count, len(weight))) * weight) @ self.vectors
+        if self.linear is not None:
+            rows += rng.standard_normal((count, 1)) * self.linear
+        elif not weight.any():
+            rows = rng.standard_normal(rows.shape)
+        return _unit(rows) @ self.axes
+
+    def rows_like(
+        self, sensitivity: np.ndarray, count: int, rng: np.random.Generator
+    ) -> np.ndarray:
+        """Gaussian rows (count, d) with a given covariance (d, d), each of unit variance."""
+        values, vectors = np.linalg.eigh(sensitivity.astype(np.float64))
+        root = vectors * np.sqrt(np.maximum(values, 0.0))
+        rows = rng.standard_normal((count, len(values))) @ root.T
+        # The axes make whitened coordinates: their inverse measures rows in units of the inputs.
+        spread = np.linalg.norm(rows @ np.linalg.pinv(self.axes), axis=1, keepdims=True)
+        scaled: np.ndarray = rows / np.where(spread > 0, spread, 1.0)
+        return scaled
+
     def power_rows(self, count: int, rng: np.random.Generator) -> np.ndarray:
         r"""Rows (count, d) after :math:`\lceil 2 \log m \rceil` projected gradient steps.
 
@@ -134,19 +167,19 @@ class LabelSpectrum:
         return rows
 
 
-def label_spectrum(X: np.ndarray, y: np.ndarray) -> LabelSpectrum:
-    """Spectrum of the label-weighted covariance of centred rows.
+def label_spectrum(X: np.ndarray, t: np.ndarray) -> LabelSpectrum:
+    """Spectrum of the label-weighted covariance of the rows.
 
     Parameters
     ----------
     X : ndarray (n, d)
         Inputs.
-    y : ndarray (n,)
-        Labels.
+    t : ndarray (n,)
+        Weights: functions of the labels with mean 0.
     """
     from scipy.special import chdtri
 
-    n, t = len(y), rank_scores(y)
+    n = len(t)
     mean = X.mean(axis=0, dtype=np.float64)
     covariance = (X.T @ X).astype(np.float64) / n - np.outer(mean, mean)
     variances, principal = np.linalg.eigh(covariance)

@@ -148,7 +148,9 @@ class MovedFeatures(CallbackSupportMixin, RegressorMixin, BaseEstimator):
         # the error of the linear part that was taken off, which also moved the weights.
         fresh = GradientSum(before, with_output=False, with_linear=not self.preprocess)
         self._fit_readout(reader, template, fresh)
-        moved = confirmed_directions(self._change(start, layer), fresh.mean)
+        moved = confirmed_directions(
+            self._change(start, layer), fresh.mean, start=start.weights, last=before.weights
+        )
         self.directions_ = like(template, moved)
 
     def _find_scales(self, source: Rows, used: int, template: Any) -> None:
@@ -225,6 +227,8 @@ class MovedFeatures(CallbackSupportMixin, RegressorMixin, BaseEstimator):
     def refit_readout(self, X: Any, y: Any) -> Any:
         """Fit the readout anew on other labels, with the features as they are.
 
+        No linear part is taken off these labels: to estimate it takes more samples than d.
+
         Parameters
         ----------
         X : array-like (n, d)
@@ -247,8 +251,8 @@ class MovedFeatures(CallbackSupportMixin, RegressorMixin, BaseEstimator):
         if self.standardize or self.preprocess:
             self.label_mean_ = moments.label_mean
             self.label_scale_ = moments.label_scale if self.standardize else 1.0
-        if self.preprocess:
-            self._slope = moments.label_slope / (to_numpy(self.scale_) * self.label_scale_)
+        # The few samples of another task are too few for d coefficients; the features serve for it.
+        self._slope = np.zeros(source.d)
         self._fit_readout(source.reader(), X)
         return self
 

@@ -40,7 +40,9 @@ class ReluNetwork:
         self._shapes = shapes
 
     @classmethod
-    def drawn(cls, rows: np.ndarray, widths: Sequence[int], rng: np.random.Generator) -> ReluNetwork:
+    def drawn(
+        cls, rows: np.ndarray, widths: Sequence[int], rng: np.random.Generator
+    ) -> ReluNetwork:
         r"""A network with given first rows (p, d), in float32.
 
         First biases are uniform in :math:`\pm 1`, all other parameters in
@@ -56,13 +58,34 @@ class ReluNetwork:
 
     def __call__(self, X: np.ndarray) -> np.ndarray:
         """Outputs (n,) in the precision of X."""
+        top = np.maximum(self.hidden(X, len(self.sizes) - 1), 0)
+        out: np.ndarray = top @ self.weights[-1][0].astype(X.dtype, copy=False)
+        return out + self.biases[-1].astype(X.dtype, copy=False)
+
+    def copy(self) -> ReluNetwork:
+        """The same parameters in an array of their own."""
+        other = ReluNetwork(self.sizes, self.parameters.dtype)
+        other.parameters[:] = self.parameters
+        return other
+
+    def hidden(self, X: np.ndarray, layer: int) -> np.ndarray:
+        """What enters the neurons of a hidden layer (n, width); the first layer is 1."""
         dtype = X.dtype
-        for weights, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
-            X = X @ weights.T.astype(dtype, copy=False)
-            X += bias.astype(dtype, copy=False)
-            np.maximum(X, 0, out=X)
-        out: np.ndarray = X @ self.weights[-1][0].astype(dtype, copy=False)
-        return out + self.biases[-1].astype(dtype, copy=False)
+        for below in range(layer):
+            if below:
+                X = np.maximum(X, 0)
+            weights, bias = self.weights[below], self.biases[below]
+            X = X @ weights.T.astype(dtype, copy=False) + bias.astype(dtype, copy=False)
+        return X
+
+    def sensitivity(self, X: np.ndarray) -> np.ndarray:
+        r"""Mean of :math:`\nabla f\, \nabla f^\top` over rows (d, d): what f depends on."""
+        active = [self.hidden(X, layer) > 0 for layer in range(1, len(self.sizes))]
+        gradient = active[-1] * self.weights[-1][0]
+        for layer in reversed(range(1, len(active))):
+            gradient = (gradient @ self.weights[layer]) * active[layer - 1]
+        # Products of the first layer last: p x p is all that the rows are summed in.
+        return self.weights[0].T @ (gradient.T @ gradient / len(X)) @ self.weights[0]
 
     def backpropagation(self, rows: int) -> Backpropagation:
         """Gradients of this network for batches of that many rows."""

@@ -131,13 +131,20 @@ class LayeredRealization(Realization):
 
     def label(self, X: np.ndarray) -> Labels:
         """Noiseless labels and features of one block of rows."""
-        features = self._features(X)
+        return self.label_of(self._project(X))
+
+    def label_of(self, z: np.ndarray) -> Labels:
+        """Noiseless labels and features of given projections (n, branches * D)."""
+        features = self._features_of(z)
         return self._outer(features[-1]), features
 
     def _features(self, X: np.ndarray) -> tuple[np.ndarray, ...]:
-        found, below = [], self._project(X)
+        return self._features_of(self._project(X))
+
+    def _features_of(self, z: np.ndarray) -> tuple[np.ndarray, ...]:
+        found, below = [], z
         for inner, signs, size, scale in self._levels:
-            terms = inner(below[..., None]).reshape(len(X), -1, size)
+            terms = inner(below[..., None]).reshape(len(z), -1, size)
             weights = signs.reshape(-1, size) * (scale / math.sqrt(size))
             below = np.einsum("njb,jb->nj", terms, weights)
             found.append(below)

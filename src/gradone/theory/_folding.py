@@ -85,14 +85,20 @@ def fold(maps: np.ndarray, omega: np.ndarray, weights: np.ndarray) -> tuple[np.n
     """
     if len(maps) == 1:
         return omega, weights
-    difference = omega - omega @ maps.swapaxes(1, 2)  # (k, m, r)
-    first = difference[..., 0]
-    for column in np.moveaxis(difference[..., 1:], -1, 0):
+    # The largest of its orbit, in the order of the coordinates; each map leaves fewer for the next.
+    for S in maps[1:]:
+        kept = _leading(omega - omega @ S.T) > -_SAME
+        omega, weights = omega[kept], weights[kept]
+    fixed = (np.abs(_leading(omega - omega @ maps.swapaxes(1, 2))) <= _SAME).sum(axis=0)
+    return omega, weights * len(maps) / fixed
+
+
+def _leading(vectors: np.ndarray) -> np.ndarray:
+    """First coordinate of every vector that is not zero."""
+    first = vectors[..., 0]
+    for column in np.moveaxis(vectors[..., 1:], -1, 0):
         first = np.where(np.abs(first) > _SAME, first, column)
-    # The largest of its orbit, in the order of the coordinates.
-    kept = (first > -_SAME).all(axis=0)
-    fixed = (np.abs(first[:, kept]) <= _SAME).sum(axis=0)
-    return omega[kept], weights[kept] * len(maps) / fixed
+    return first
 
 
 def symmetrized(maps: np.ndarray, J: np.ndarray) -> np.ndarray:

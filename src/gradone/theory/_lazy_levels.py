@@ -85,11 +85,11 @@ def gegenbauer_coefficients(
     z, weight = _marginal(d, kinks)
     values = np.asarray(function(z))
     weighted = weight * values
-    found = [float(weighted @ Q) for Q in _gegenbauer(z / math.sqrt(d), d)]
+    found = [float(weighted @ Q) for Q in gegenbauer(z / math.sqrt(d), d)]
     return np.array(found), float(weighted @ values)
 
 
-def _gegenbauer(t: np.ndarray, d: int) -> Iterator[np.ndarray]:
+def gegenbauer(t: np.ndarray, d: int) -> Iterator[np.ndarray]:
     """Polynomials Q_0, Q_1, ... of the listed levels, equal to 1 at t = 1."""
     before, here = np.zeros_like(t), np.ones_like(t)
     for k in range(len(level_dimensions(d))):
@@ -167,7 +167,7 @@ def _separable(target: Target, origin: float, d: int, N: np.ndarray) -> TargetLe
         parts.append(a)
         rest += max(square - float(N @ a**2), 0.0)
     a = np.array(parts)
-    at_zero = np.array([float(Q[0]) for Q in _gegenbauer(np.zeros(1), d)])
+    at_zero = np.array([float(Q[0]) for Q in gegenbauer(np.zeros(1), d)])
     own, total = (a**2).sum(axis=0), a.sum(axis=0)
     weights = N * (own + at_zero * (total**2 - own))
     weights[0] = (total[0] + origin) ** 2

@@ -32,13 +32,14 @@ CASES = [
     ("relu(z1) + relu(z2)", 0.0, 1e-4),
     ("z1*z2", 0.0, 1e-4),
     ("tanh(z1*z2)", 0.0, 1e-4),
-    ("z1**2 + z2**2", 0.0, 1e-3),
+    ("z1**2 + z2**2", 0.0, 1e-4),
     pytest.param("sin(z1) + z2**2", 0.0, 1e-3, marks=pytest.mark.slow),
     ("abs(z1)*z2", 0.0, 1e-3),
     ("z1**2 + sign(z1*z2*z3)", 0.0, 1e-4),
     ("z1*z2 + sign(z3)", 0.0, 1e-3),
-    pytest.param("z1*z2*z3", 0.0, 1e-3, marks=pytest.mark.slow),
-    pytest.param("z1*z2 + z3**2", 0.0, 1e-3, marks=pytest.mark.slow),
+    pytest.param("z1*z2*z3", 0.0, 1e-3, marks=pytest.mark.stat),
+    ("z1*z2 + z3**2", 0.0, 1e-4),
+    ("z1*z2**2", 0.0, 1e-3),
     ("z1**2", 0.1, 1e-4),
     ("z1*z2", 0.1, 1e-4),
     ("max(z1, z2)", 0.1, 1e-4),
@@ -53,7 +54,7 @@ CASES = [
 ]
 # Nodes on these level sets move with omega: an error of 5e-4 in log Z, which the other identities
 # bound, is up to 2e-2 in a quotient of differences.
-DIFFERENCES = {"z1**2 + z2**2": 1e-2, "sin(z1) + z2**2": 2e-2, "z1*z2 + z3**2": 1e-2}
+DIFFERENCES = {"sin(z1) + z2**2": 2e-2}
 COVARIANCE = np.array(
     [[0.5, 0.2, -0.1, 0.1], [0.2, 0.7, 0.15, 0.0], [-0.1, 0.15, 0.4, 0.05], [0.1, 0.0, 0.05, 0.6]]
 )

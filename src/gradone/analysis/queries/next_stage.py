@@ -107,7 +107,7 @@ class _Search:
         """The stage if order k reveals something; None if it vanishes; or why nobody knows."""
         strength = query_strength(gram, self.complement.dim, k)
         verdict = is_nonzero(strength, is_rough=not self.is_exact)
-        if verdict is None and (gram.kind == "monte_carlo" or self.known.dim):
+        if verdict is None and self._gains_from_points(gram):
             more = _MORE_POINTS if self.known.dim else _MORE_POINTS >> 2
             gram = conditional_grams(self.f, self.noise, self.known, [k], points=more)[k]
             strength = query_strength(gram, self.complement.dim, k)
@@ -127,6 +127,12 @@ class _Search:
         else:
             self.vanished.append(f"order {k} vanishes by symmetry")
         return None
+
+    def _gains_from_points(self, gram: OutputGram) -> bool:
+        """Whether more points say more; one direction given others is integrated without any."""
+        if self.known.dim:
+            return self.complement.dim > 1
+        return gram.kind == "monte_carlo"
 
     def reveal(self, k: int, gram: OutputGram, strength: Estimate) -> NextStage | str:
         """The stage of a nonzero order, if it stands out from the zeros before it."""

@@ -85,7 +85,7 @@ def query_strength(gram: OutputGram, q: int, k: int) -> Estimate:
     """Largest eigenvalue with its error, degenerate eigenvalues averaged."""
     values = np.linalg.eigvalsh(operator(gram.value, q, k))
     spread = 2 * float(np.abs(operator(gram.entry_error(), q, k)).max())
-    size = max(1, int((values > values[-1] - spread - 1e-9).sum()))
+    size = max(1, int((values > (1 - 1e-9) * values[-1] - spread).sum()))
 
     def mean_of_top(matrix: np.ndarray) -> float:
         return float(np.linalg.eigvalsh(operator(matrix, q, k))[-size:].mean())

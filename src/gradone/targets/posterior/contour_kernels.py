@@ -28,6 +28,7 @@ _OFF = 0.05  # distance from the saddle point, in its widths, at which the searc
 _SEARCH = 200
 _STRAIGHT = 20.0  # widths: a contour that bends higher up has ended before
 _LEFT = 0.01  # times the tolerance: modulus at which the contour ends
+_MARGIN = 4.0  # logarithm: sides of the contour are compared until the better one is that far gone
 _MAX_PROBES = 30
 # Growth of the integrand on its way, as a logarithm: beyond this the other bend is tried, and a
 # contour that ever gets to the second number is not finished.
@@ -54,18 +55,17 @@ def quadratic_moments(
     tolerance: float,
     log_scale: np.ndarray,
     moments: np.ndarray,
-) -> np.ndarray:
+) -> None:
     """Moments (n, k + 1, k + 1) of (1, x) given q(x) = y for b (n, k), in units of exp(log_scale).
 
-    Only the part below the diagonal and the diagonal are written. Returns which samples failed.
+    Only the part below the diagonal and the diagonal are written.
     """
     table = contour_table(step)
-    failed = np.zeros(len(y), np.bool_)
     work = np.empty((5, len(a)))
     for i in range(len(y)):
-        log_scale[i] = contour_moments(y[i], a, b[i], step, tolerance, table, work, moments[i])
-        failed[i] = math.isnan(log_scale[i])
-    return failed
+        log_scale[i] = contour_moments(
+            y[i], a, b[i], step, tolerance, -np.inf, table, work, moments[i]
+        )
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -75,30 +75,37 @@ def contour_moments(
     b: np.ndarray,
     step: float,
     tolerance: float,
+    floor: float,
     table: np.ndarray,
     work: np.ndarray,
     moments: np.ndarray,
 ) -> float:
-    """Moments of (1, x) given q(x) = y by [QL-1]; returns their log scale, NaN if it failed.
+    """Moments of (1, x) given q(x) = y by [QL-1]; returns their log scale.
 
-    The label is impossible if the scale is -inf. The step is halved until leaving out every other
-    node changes less than the root of the tolerance.
+    The step is halved until leaving out every other node changes less than the root of the
+    tolerance: the rule converges exponentially. All is zero and the scale -inf where the label is
+    impossible, or its density at the saddle point below exp(floor).
     """
     k = len(a)
+    moments[:] = 0.0
     if _is_impossible(y, a, b):
-        moments[:] = 0.0
         return -np.inf
     s, curvature, skewness = _saddle(y, a, b)
-    if not curvature > 0.0:
-        return np.nan
     width = 1.0 / math.sqrt(curvature)
     # The path of steepest descent leaves the vertical at this height; where singular points lie
     # symmetrically it does so at their distance.
     near = 3.0 * curvature / abs(skewness) if skewness != 0.0 else np.inf
+    scale, product = -s * y, width * width
     for j in range(k):
+        u = 1.0 - 2.0 * a[j] * s
         if a[j] != 0.0:
-            near = min(near, abs((1.0 - 2.0 * a[j] * s) / a[j]))
+            near = min(near, abs(u / a[j]))
+        scale += 0.5 * s * s * b[j] * b[j] / u
+        product /= u
     near = max(near, width)
+    scale += 0.5 * math.log(product) - math.log(math.pi)
+    if scale < floor:
+        return -np.inf
     bend = BEND if near > _STRAIGHT * width else _side(y, a, b, s, near, tolerance) * BEND
     stride = 2**HALVINGS
     rise, change = _along(y, a, b, s, width, near, bend, stride, tolerance, table, work, moments)
@@ -108,12 +115,7 @@ def contour_moments(
     while stride > 1 and not change * change < tolerance * moments[0, 0] * moments[0, 0]:
         stride //= 2
         _, change = _along(y, a, b, s, width, near, bend, stride, tolerance, table, work, moments)
-    moments[0, 1] = rise
-    scale = -s * y + math.log(width * step * stride / (2**HALVINGS * math.pi))
-    for j in range(k):
-        u = 1.0 - 2.0 * a[j] * s
-        scale += 0.5 * (s * s * b[j] * b[j] / u - math.log(u))
-    return scale
+    return scale + math.log(step * stride / 2**HALVINGS)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -171,7 +173,7 @@ def _side(
     y: float, a: np.ndarray, b: np.ndarray, saddle: float, near: float, tolerance: float
 ) -> int:
     """Side, 1 or -1, to which the contour has to bend for the integrand to vanish first."""
-    gone = _log_modulus(y, a, b, saddle, 0.0) + math.log(_LEFT * tolerance) - 4.0
+    gone = _log_modulus(y, a, b, saddle, 0.0) + math.log(_LEFT * tolerance) - _MARGIN
     right, left, probe = 0.0, 0.0, 2.0
     for _ in range(_MAX_PROBES):
         s_i = probe * near
@@ -214,9 +216,9 @@ def _along(
 ) -> tuple[float, float]:
     """Add up [QL-1] on s = saddle + i h + bend (sqrt(h^2 + near^2) - near), h = width sinh t.
 
-    The nodes are t = 0, step, 2 step, ... In units of the integrand at the saddle point; returns the logarithm of its largest modulus,
-    and what leaving out every other node changes.
-    Complex numbers are pairs of real ones: numba's division and root are slower.
+    In units of the integrand at the saddle point, at the nodes t = 0, step, 2 step, ...; returns
+    the logarithm of its largest modulus, and what leaving out every other node changes. Complex
+    numbers are pairs of real ones: numba's division and root are slower.
     """
     k = len(a)
     start, mean_r, mean_i, v_r, v_i = work[0], work[1], work[2], work[3], work[4]

@@ -21,6 +21,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...base.seeds import stream
+from .algebraic_levels import (
+    LevelMoments,
+    factor_of_product,
+    is_quadratic,
+    product_levels,
+    quadratic_levels,
+)
 from .roots import LineRoots
 from .smooth import Smooth
 
@@ -70,7 +77,7 @@ class LevelSet:
     """
 
     def __init__(self, f: Smooth, resolution: int = 0) -> None:
-        self.f, self.k = f, len(f.rows)
+        self.f, self.k, self.resolution = f, len(f.rows), resolution
         self.step, self.grading = (s / 2**resolution for s in _STEPS[min(self.k, 3)])
         self.depth = _DEPTH + _DEEPER * resolution
         self.roots = LineRoots(f)
@@ -78,7 +85,7 @@ class LevelSet:
     def nodes(self, y: np.ndarray, mean: np.ndarray, C: np.ndarray) -> list[Nodes]:
         """Nodes of the level sets at labels `y` (n,), means (k, n), covariance C (k, k)."""
         frame = root_directions(C)
-        radius = np.sqrt(self._distance(y, mean, C) ** 2 + 2 * self.depth)
+        radius = np.sqrt(self._nearest(y, mean, C)[0] ** 2 + 2 * self.depth)
         return [self._along(i, frame, y, mean, radius) for i in range(self.k)]
 
     def _along(
@@ -146,8 +153,19 @@ class LevelSet:
 
     def polynomial_moments(
         self, y: np.ndarray, mean: np.ndarray, C: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray] | None:
-        """Log scale, mass, first and second moments of x - mean; None if f is no polynomial."""
+    ) -> LevelMoments | None:
+        """Moments of x - mean on the level sets; None if f is no polynomial."""
+        if is_quadratic(self.f):
+            return quadratic_levels(self.f, y, mean, C, self.resolution)
+        factor = factor_of_product(self.f)
+        if factor is not None:
+            nearest = self._nearest(y, mean, C)
+            found = product_levels(y / factor, mean, C, nearest, self.depth, self.resolution)
+            return found._replace(log_scale=found.log_scale - math.log(abs(factor)))
+        return self._moments(y, mean, C)
+
+    def _moments(self, y: np.ndarray, mean: np.ndarray, C: np.ndarray) -> LevelMoments | None:
+        """The same by nodes on the level sets, if they are curves or surfaces."""
         from .level_kernels import level_moments
 
         frame = root_directions(C)
@@ -156,7 +174,7 @@ class LevelSet:
         if self.f.monomials is None or self.k > 3 or len(degrees) < len(known):
             return None
         exponents, coefficients = self.f.monomials
-        distance = np.minimum(self._distance(y, mean, C), 30.0)
+        distance = np.minimum(self._nearest(y, mean, C)[0], 30.0)
         most = max(degrees)
         inverses = np.zeros((self.k, most + 1, most + 1))
         for i, degree in enumerate(degrees):
@@ -191,10 +209,12 @@ class LevelSet:
             first,
             second,
         )
-        return -0.5 * distance**2, mass, first, second
+        return LevelMoments(-0.5 * distance**2, mass, first, second)
 
-    def _distance(self, y: np.ndarray, mean: np.ndarray, C: np.ndarray) -> np.ndarray:
-        """Distance of the level set from the prior mean, in standard deviations."""
+    def _nearest(
+        self, y: np.ndarray, mean: np.ndarray, C: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Distance (n,) of the level set from the prior mean, in units of C, and where (k, n)."""
         L = np.linalg.cholesky(C)
         # Not at the mean itself, which may be a critical point.
         u = np.full(mean.shape, 0.1) / (1 + np.arange(self.k))[:, None]
@@ -210,7 +230,7 @@ class LevelSet:
                 u = np.nan_to_num(gradient * factor, posinf=0.0, neginf=0.0)
                 far = np.sqrt((u * u).sum(axis=0))
                 u *= np.minimum(1.0, 40.0 / np.maximum(far, 1e-300))
-        return np.minimum(np.nan_to_num(best, posinf=3.0), 40.0)
+        return np.minimum(np.nan_to_num(best, posinf=3.0), 40.0), mean + L @ u
 
     @cached_property
     def critical(self) -> list[Critical]:

@@ -1,0 +1,206 @@
+"""Deep networks learned layer by layer: directions first, then features of them, then the link."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+from typing import Any
+
+import numpy as np
+
+from ..base.arrays import like
+from ..targets.sampled import whole_number
+from ._callbacks import fit_steps, with_callbacks
+from ._deep_data import SplitData
+from ._deep_directions import LabelSpectrum, label_spectrum, rank_scores
+from ._deep_learner import DeepLearner
+from ._deep_ridge import ridge_network
+from ._found import orthonormal_rows
+from ._moved_features import one_of
+from ._network import ReluNetwork
+from ._network_training import RECORDS, Trainer
+from ._registry import LEARNERS
+
+_WIDTHS = {"practical": (256, 50), "spectral": (600, 50), "theorem": (600, 50)}
+_STEPS = 200  # times the square root of the batches in an epoch
+
+
+@LEARNERS.add("layerwise")
+class Layerwise(DeepLearner):
+    r"""Network whose first layer is found before the others are fitted.
+
+    The first layer comes from the label-weighted covariance of the inputs,
+
+    .. math:: C = \frac1n \sum_\mu t_\mu u_\mu u_\mu^\top    [LW-1]
+
+    (t: Gaussian score of the rank of the label; u: whitened inputs): its eigenvalues beyond the
+    edges of the bulk [LW-2] belong to the directions that the label depends on. Neither their
+    number nor the inner or outer functions of the target are told to it.
+
+    Parameters
+    ----------
+    preset : {"practical"}
+        ``"practical"``: half of the rows are Gaussian in the directions found, weighted by how
+        well they are known [LW-4], half come from projected gradient steps [LW-3]; then all
+        layers are trained by AdamW with a one-cycle rate. In further rounds the first layer is
+        drawn anew with the covariance :math:`\overline{\nabla f \nabla f^\top}` of the best
+        network so far, as long as the rows held out are predicted better.
+    widths : sequence of int, optional
+        Widths of the hidden layers; None: (256, 50).
+    rounds : int
+        Largest number of rounds.
+    steps : int, optional
+        Updates of a round. None: 200 times the square root of the batches in an epoch.
+    batch_size : int
+        Rows of an update; every epoch takes them in a new order.
+    step_size : float
+        Largest rate of AdamW.
+    weight_decay : float
+        All parameters are multiplied by 1 - rate * weight_decay at each update.
+    chunk_size : int, optional
+        Rows that are treated at a time outside the training; chosen by size if None.
+    random_state : int, numpy.random.Generator or None
+        Of the weights, the rows that are held out and the order of the others.
+
+    Attributes
+    ----------
+    weights_ : array (widths[0], d)
+        First layer, in units of the standardized features.
+    directions_ : array (k, d)
+        Orthonormal: the directions that stand out of the bulk, in units of the standardized
+        features; none of them if nothing does.
+    eigenvalue_ratios_ : array (d,)
+        Eigenvalues of C over the edge of their side, decreasing.
+    constant_ : bool
+        Whether the mean label is predicted, because the network is not better than that.
+    validation_mse_, constant_mse_ : float
+        Mean square error on the rows held out, of the network and of the mean label.
+    diagnosis_ : str
+        The same in words.
+    history_ : xarray.Dataset
+        Over `step` (number of updates): ``train_mse``, mean over the batches since the last
+        record; ``validation_mse`` on the rows held out.
+    n_iter_ : int
+        Updates that were made.
+    mean_, scale_ : array (d,)
+        Centre and scale of the features.
+
+    Notes
+    -----
+    A target :math:`g(h)`, h a sum of D functions :math:`P(z_i)/\sqrt D` of hidden directions,
+    shows its directions to C with n of order d D samples if g has a linear part and P one of
+    degree two (or one, which the mean of t u shows). Then the second layer learns h, a function
+    of D variables, and the third g: two layers would need all powers of h at once. Where the
+    linear part of g or the first two degrees of P are missing it finds nothing and says so.
+
+    Cost: n d^2 for C, then 6 operations for each parameter and row of a batch. Memory beyond X: a
+    standardized copy in float32.
+
+    References
+    ----------
+    dandi2025depth, nichani2023three, lu2017spectral, mondelli2017weak
+
+    Examples
+    --------
+    >>> import gradone as gd
+    >>> target = gd.Sight(outer="tanh(3*h)", inner="He2(z)/2 + He3(z)/6", exponent=0.5)
+    >>> s = target.sample(n=1500, d=25, seed=0)
+    >>> learner = Layerwise(random_state=0).fit(s.X, s.y)
+    >>> learner.directions_.shape, learner.validation_mse_ < 0.3 * learner.constant_mse_
+    ((5, 25), True)
+    """
+
+    cites = ("dandi2025depth", "nichani2023three", "lu2017spectral", "mondelli2017weak")
+    cost = "n d^2, and 6 rounds steps batch_size (d p1 + p1 p2) operations"
+
+    def __init__(
+        self,
+        preset: str = "practical",
+        *,
+        widths: Sequence[int] | None = None,
+        rounds: int = 4,
+        steps: int | None = None,
+        batch_size: int = 256,
+        step_size: float = 3e-3,
+        weight_decay: float = 0.3,
+        chunk_size: int | None = None,
+        random_state: int | np.random.Generator | None = None,
+    ) -> None:
+        self.preset = preset
+        self.widths = widths
+        self.rounds = rounds
+        self.steps = steps
+        self.batch_size = batch_size
+        self.step_size = step_size
+        self.weight_decay = weight_decay
+        self.chunk_size = chunk_size
+        self.random_state = random_state
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any) -> Layerwise:
+        """Learn layer by layer.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+            Inputs.
+        y : array-like (n,)
+            Labels, numbers.
+
+        Returns
+        -------
+        Layerwise
+            Itself.
+        """
+        self._fit(X, y)
+        return self
+
+    @property
+    def _layers(self) -> tuple[int, ...]:
+        return _WIDTHS[self.preset] if self.widths is None else tuple(self.widths)
+
+    def _learned(
+        self, data: SplitData, X: Any, y: Any, rng: np.random.Generator
+    ) -> tuple[ReluNetwork, str]:
+        # The theorem's first stage is a gradient: its weights are the labels themselves.
+        weights = rank_scores(data.y) if self.preset != "theorem" else data.y - data.y.mean()
+        spectrum = label_spectrum(data.X, weights)
+        basis = spectrum.basis @ spectrum.axes
+        self.directions_ = like(X, orthonormal_rows(basis) if len(basis) else basis)
+        self.eigenvalue_ratios_ = like(X, np.sort(spectrum.ratios)[::-1].copy())
+        found = f"{len(basis)} direction(s) stand out of the label-weighted covariance."
+        if self.preset == "practical":
+            return self._trained(data, X, y, spectrum, rng), found
+        widths = self._layers
+        if self.preset == "theorem":
+            rows = spectrum.power_rows(widths[0], rng)
+        else:
+            rows = spectrum.weighted_rows(widths[0], rng)
+        return ridge_network(data, rows, widths, rng), found
+
+    def _trained(
+        self, data: SplitData, X: Any, y: Any, spectrum: LabelSpectrum, rng: np.random.Generator
+    ) -> ReluNetwork:
+        """Rounds of training, each from the directions that the best network depends on."""
+        widths = self._layers
+        trainer = Trainer(data, self._schedule(data, _STEPS), rng)
+        half = widths[0] // 2
+        rows = np.concatenate(
+            [spectrum.weighted_rows(widths[0] - half, rng), spectrum.power_rows(half, rng)]
+        )
+        with closing(fit_steps(self, RECORDS * self.rounds, X=X, y=y)) as records:
+            for _ in range(self.rounds):
+                before = trainer.best_mse
+                finished = trainer.run(ReluNetwork.drawn(rows, widths, rng), records)
+                if not finished or trainer.best_mse >= before or trainer.best is None:
+                    break
+                rows = spectrum.rows_like(trainer.best.sensitivity(data.X), widths[0], rng)
+        self._keep(trainer)
+        assert trainer.best is not None
+        return trainer.best
+
+    def _check_parameters(self) -> None:
+        one_of("preset", self.preset, tuple(_WIDTHS))
+        super()._check_parameters()
+        self._check_training()
+        whole_number("rounds", self.rounds)

@@ -1,0 +1,186 @@
+r"""Eigenvalues and eigenvectors of a covariance of the input that is weighted by the label.
+
+For :math:`C = \frac1n \sum_\mu t_\mu x_\mu x_\mu^\top`, with labels that depend on K directions z
+in groups g of :math:`D_g` exchangeable ones, the function Q(t), with values in the upper half plane
+for x there, solves
+
+.. math::
+    nQ(t) = (d-K)\,s + \sum_g D_g\,\mathbb{E}[z_g^2 \mid t]\,r_g, \qquad
+    \frac1s = \mathbb{E}\Big[\frac{t}{1+tQ(t)}\Big] - x, \quad
+    \frac{1}{r_g} = \mathbb{E}\Big[\frac{t z_g^2}{1+tQ(t)}\Big] - x.                    [DT-1]
+
+The imaginary part of :math:`(d-K)s + \sum_g D_g r_g`, over :math:`\pi`, is the density of the d
+eigenvalues, that of :math:`D_g r_g` the density of the squared overlaps of their eigenvectors with
+group g. Where directions are correlated given the label, the sums of the groups have a matrix in
+place of :math:`r_g`. For K much smaller than d, Q does not depend on t, and with :math:`w = -1/Q`
+outside of the support of t and :math:`\alpha = n/(d-K)` the bulk ends where
+
+.. math:: \mathbb{E}\Big[\frac{t^2}{(w - t)^2}\Big] = \frac1\alpha, \qquad
+          x(w) = w\Big(\frac1\alpha + \mathbb{E}\Big[\frac{t}{w-t}\Big]\Big),           [DT-2]
+
+and a direction i has an eigenvalue outside, with a squared overlap of its eigenvector,
+
+.. math:: \mathbb{E}\Big[\frac{t(z_i^2-1)}{w-t}\Big] = \frac1\alpha, \qquad
+          q_i^2 = \frac{1/\alpha - \mathbb{E}[t^2/(w-t)^2]}
+                  {1/\alpha + \mathbb{E}[t^2(z_i^2-1)/(w-t)^2]}.                        [DT-3]
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from ..base.errors import NotConverged
+from ._depth_equation import SpectralEquation
+from ._depth_labels import LabelLaw
+
+_HEIGHT = 0.3  # imaginary part of x in steps of the grid
+_LADDER = 12  # geometric steps down to it, from 1000 times as much
+_MARGIN = 0.15  # beyond the outermost eigenvalues, relative to their distance
+_COARSE = 12  # every so many points of the grid are solved first, and start the others
+
+
+class Outlier(NamedTuple):
+    """Eigenvalue of one direction outside of the bulk, and squared overlap of its eigenvector."""
+
+    eigenvalue: float
+    cosine2: float
+
+
+class Cells(NamedTuple):
+    """The d eigenvalues in increasing order, and their squared overlaps with each group (d, g)."""
+
+    eigenvalues: np.ndarray
+    overlaps: np.ndarray
+
+
+def edge(t: np.ndarray, share: np.ndarray, alpha: float, side: int) -> tuple[float, float]:
+    """Parameter w and eigenvalue at the upper (side 1) or lower (side -1) end of the bulk [DT-2].
+
+    Examples
+    --------
+    >>> values, share = np.array([-1.0, 1.0]), np.array([0.5, 0.5])
+    >>> round(edge(values, share, 2.0, 1)[1], 4)
+    1.6651
+    """
+    w = _root_beyond(t, side, lambda w: float(share @ (t / (w - t)) ** 2) - 1 / alpha)
+    return w, position(t, share, alpha, w)
+
+
+def position(t: np.ndarray, share: np.ndarray, alpha: float, w: float) -> float:
+    """Eigenvalue x(w) [DT-2]."""
+    return w * (1 / alpha + float(share @ (t / (w - t))))
+
+
+def outlier(law: LabelLaw, squares: np.ndarray, alpha: float) -> Outlier | None:
+    """Outlier of a direction whose square has these means given t, or None [DT-3].
+
+    Parameters
+    ----------
+    law : LabelLaw
+        Law of the score.
+    squares : ndarray (bins,)
+        Mean of z_i^2 in each bin.
+    alpha : float
+        Samples per direction that the label does not see.
+    """
+    t, p = law.t, law.share
+    signal = p * t * (squares - 1)
+    side = 1 if signal.sum() > 0 else -1
+    w_edge, _ = edge(t, p, alpha, side)
+    if float(signal @ (1 / (w_edge - t))) <= 1 / alpha:
+        return None
+    w = _root_beyond(w_edge * np.ones(1), side, lambda w: float(signal @ (1 / (w - t))) - 1 / alpha)
+    own = float(p @ (t / (w - t)) ** 2)
+    other = float((signal * t) @ (1 / (w - t) ** 2))
+    return Outlier(position(t, p, alpha, w), (1 / alpha - own) / (1 / alpha + other))
+
+
+def _root_beyond(t: np.ndarray, side: int, f: Callable[[float], float]) -> float:
+    """Root beyond the largest (side 1) or smallest t of a function that falls away from there."""
+    from scipy.optimize import brentq
+
+    end = float(t.max() if side > 0 else t.min())
+    scale = float(np.abs(t).max()) or 1.0
+    low, high = math.log(1e-12 * scale), math.log(scale)
+    while f(end + side * math.exp(high)) > 0:
+        high += 2.0
+    return end + side * math.exp(brentq(lambda x: f(end + side * math.exp(x)), low, high))
+
+
+def spectrum_cells(law: LabelLaw, d: int, n: int, points: int) -> Cells:
+    """Positions of the d eigenvalues and overlaps of their eigenvectors, from [DT-1].
+
+    Parameters
+    ----------
+    law : LabelLaw
+        Law of the score and of the directions.
+    d, n : int
+        Dimension, samples.
+    points : int
+        Points of the grid of eigenvalues. The imaginary part of x, and with it the error, is
+        inversely proportional to it.
+    """
+    x = np.linspace(*_range(law, d, n), points)
+    height = _HEIGHT * (x[1] - x[0])
+    equation = SpectralEquation(law, d, n)
+    unseen, seen = equation.parts(_solved(equation, x, height))
+    # The tails of the broadened peaks leave the grid: totals are known and restored.
+    below = _cumulative(unseen.imag + seen.imag.sum(axis=1), float(d))
+    ends = np.interp(np.arange(d + 1), below, x)
+    overlaps = [
+        np.diff(np.interp(ends, x, _cumulative(share, float(size))))
+        for share, size in zip(seen.imag.T, law.sizes, strict=True)
+    ]
+    return Cells(np.interp(np.arange(d) + 0.5, below, x), np.stack(overlaps, axis=1))
+
+
+def _cumulative(density: np.ndarray, total: float) -> np.ndarray:
+    steps = np.maximum(density, 0.0)
+    below = np.concatenate([[0.0], np.cumsum(steps[1:] + steps[:-1])])
+    return np.asarray(below * (total / below[-1]))
+
+
+def _range(law: LabelLaw, d: int, n: int) -> tuple[float, float]:
+    """Interval that holds all eigenvalues."""
+    alpha = n / (d - int(law.sizes.sum()))
+    ends = [edge(law.t, law.share, alpha, side)[1] for side in (-1, 1)]
+    columns = [*law.rest.T] + ([] if law.common is None else [*np.einsum("bgg->gb", law.common)])
+    found = [outlier(law, column, alpha) for column in columns]
+    ends += [one.eigenvalue for one in found if one is not None]
+    margin = _MARGIN * (max(ends) - min(ends))
+    return min(ends) - margin, max(ends) + margin
+
+
+def _solved(equation: SpectralEquation, x: np.ndarray, height: float) -> np.ndarray:
+    """Solution at every point just above the real axis."""
+    places = np.arange(0, len(x), _COARSE)
+    coarse = _descended(equation, x[places], height)
+    start = np.stack(
+        [np.interp(x, x[places], u.real) + 1j * np.interp(x, x[places], u.imag) for u in coarse.T],
+        axis=1,
+    )
+    u, done = equation.newton(start, x + 1j * height, 12)
+    if not done.all():
+        u[~done] = _descended(equation, x[~done], height)
+    return u
+
+
+def _descended(equation: SpectralEquation, x: np.ndarray, height: float) -> np.ndarray:
+    """Solution continued from far above the real axis, where it is explicit."""
+    heights = height * np.geomspace(1000.0, 1.0, _LADDER)
+    u = equation.far(x + 1j * heights[0])
+    done = np.zeros(len(x), dtype=bool)
+    for h in heights:
+        u, done = equation.newton(u, x + 1j * h, 300 if h == height else 30)
+    if not done.all():
+        raise NotConverged(
+            f"the spectral equation of the first stage has no solution at {int((~done).sum())} of "
+            f"{len(x)} points, first at x = {float(x[~done][0]):.4g}; the score has a very heavy "
+            "tail: use score='gauss'",
+            last=u,
+        )
+    return u
