@@ -18,9 +18,8 @@ PARITY, STAIRCASE = "sign(z1*z2)", "z1**2 + sign(z1*z2*z3)"
 
 def compare(target, *, d, alpha, replicates, **parameters):
     """Mean aligned overlaps, their allowance, and the prediction, over (alpha, r)."""
-    runs = gd.simulate(
-        target, "bayes_amp", d=d, alpha=alpha, replicates=replicates, progress=False, **parameters
-    )
+    sizes = {"d": d, "alpha": alpha, "replicates": replicates, "test_samples": 64}
+    runs = gd.simulate(target, "bayes_amp", progress=False, **sizes, **parameters)
     overlaps = np.diagonal(runs.overlap_aligned.values, axis1=2, axis2=3)
     state = gd.predict(target, "bayes_amp", alpha=alpha, on_failure="mark")
     predicted = np.diagonal(state.overlap.values, axis1=1, axis2=2)

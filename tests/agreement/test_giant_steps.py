@@ -173,7 +173,8 @@ def test_without_its_linear_part_the_target_is_learned_beyond_the_plateau():
 def test_preprocessing_at_the_size_of_the_reference():
     """Reference, three seeds: 0.066(2) with and 0.147(11) without preprocessing."""
     rng = np.random.default_rng(4)
-    with_, without = errors_with_and_without(rng, d=256, n=65536, width=512)
-    print(with_, without)
+    runs = np.array([errors_with_and_without(rng, d=256, n=65536, width=512) for _ in range(3)])
+    print(runs)
+    with_, without = runs.mean(axis=0)
     assert with_ == pytest.approx(0.066, abs=0.01)
     assert without == pytest.approx(0.147, abs=0.03)

@@ -74,7 +74,7 @@ def check_learner(leap, d, n, count=RUNS):
 @pytest.mark.stat
 @pytest.mark.parametrize(("leap", "d", "n"), [(1, 512, 512), (2, 96, 96**2), (3, 24, 24**3)])
 def test_learner_has_the_exact_moments(leap, d, n):
-    """Would catch: a step that does not grow with the leap, c_l off by a fifth."""
+    """Would catch: a step that does not grow with the leap, c_l off by a fifth (l = 1, 2)."""
     check_learner(leap, d, n, count=64)
 
 
@@ -109,7 +109,7 @@ def squares_of_the_engine(case, u, *, d, n):
      (3, 128, (128**2, 128**2 * 12, 128**3))],
 )  # fmt: skip
 def test_engine_passes_the_transition_at_large_dimension(leap, d, samples):
-    """Would catch: a transition at d^(l-1), c_l off by a fifth.
+    """Would catch: a transition at d^(l-1), c_l off by a fifth (l = 1, 2).
 
     The start is typical: |u|^2 = r/d.
     """

@@ -20,11 +20,8 @@ def drawn(widths, d=5, seed=0):
 def written_out(network, x):
     """Output of one input, neuron by neuron."""
     for weights, bias in zip(network.weights[:-1], network.biases[:-1], strict=True):
-        x = [max(sum(w * v for w, v in zip(r, x, strict=True)) + b, 0.0)
-             for r, b in zip(weights, bias, strict=True)]  # fmt: skip
-    return (
-        sum(w * v for w, v in zip(network.weights[-1][0], x, strict=True)) + network.biases[-1][0]
-    )
+        x = [max(float(np.dot(w, x)) + b, 0.0) for w, b in zip(weights, bias, strict=True)]
+    return float(np.dot(network.weights[-1][0], x)) + network.biases[-1][0]
 
 
 @pytest.mark.parametrize("widths", [(7,), (7, 4), (6, 5, 4)])

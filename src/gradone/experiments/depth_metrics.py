@@ -1,7 +1,7 @@
 r"""What a deep network has found of a hierarchical target, measured while it learns.
 
-With first-layer rows :math:`w_j`, hidden directions :math:`W^\star` (K, d), inputs :math:`h_i(x)` of the
-second hidden layer and true features :math:`h^\star_m(x)`, all of them centered,
+With first-layer rows :math:`w_j`, hidden directions :math:`W^\star` (K, d), inputs :math:`h_i(x)`
+of the second hidden layer and true features :math:`h^\star_m(x)`, all of them centered,
 
 .. math::
     M_W = \Big(\frac1p\sum_j \frac{|W^\star w_j|^2}{|w_j|^2}\Big)^{1/2}, \qquad
@@ -17,26 +17,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..base.arrays import to_numpy
-from ..base.curves import curve
 from ..base.errors import BadData
 from ..base.seeds import stream
 from ..targets.activation import Activation
 from ..targets.hierarchical import HierarchicalTarget
 from ..targets.sampled import whole_number
 
-if TYPE_CHECKING:
-    import xarray as xr
-
 _CHUNK_NUMBERS = 2**22
-LABELS = {
-    "row_overlap": ("M_W", "overlap of the first layer with the hidden directions"),
-    "feature_overlap": ("M_h", "overlap of the second layer with the hidden features"),
-}
 
 
 class Overlap(NamedTuple):
@@ -245,102 +237,3 @@ def gram_spectrum(
     features = np.asarray(sigma(X @ unit.T + b)) / math.sqrt(n * p)
     gram = features.T @ features if p < n else features @ features.T
     return np.maximum(np.linalg.eigvalsh(gram)[::-1], 0.0)
-
-
-class OverlapMonitor:
-    """Callback that measures M_W and M_h at every step of a fit [ME-2].
-
-    Parameters
-    ----------
-    target : hierarchical target
-        What is learned.
-    d : int
-        Input dimension.
-    layer : int or None
-        Hidden layer whose neurons are compared with the features; None leaves M_h out.
-    samples : int
-        Fresh samples for M_h.
-    seed, replicate : int
-        Address of the data.
-
-    Examples
-    --------
-    >>> from gradone import Sight
-    >>> t = Sight(outer="tanh(h)", inner="He2(z)", exponent=0.5)
-    >>> monitor = OverlapMonitor(t, 16, layer=None)
-    >>> monitor.record(np.eye(16))
-    >>> float(monitor.curve().row_overlap[0, 0])
-    0.5
-    """
-
-    def __init__(
-        self,
-        target: HierarchicalTarget,
-        d: int,
-        *,
-        layer: int | None = 2,
-        samples: int = 4096,
-        seed: int = 0,
-        replicate: int = 0,
-    ) -> None:
-        self.target, self.d, self.layer, self.samples = target, d, layer, samples
-        self.address = {"seed": seed, "replicate": replicate}
-        self._realization: Any = target.realization(d, seed=seed, replicate=replicate)
-        self._rows: list[Overlap] = []
-        self._features: list[Overlap] = []
-
-    def record(self, rows: Any, neurons: Callable[[np.ndarray], Any] | None = None) -> None:
-        """Measure one moment: rows (p, d), and what enters the neurons of a later layer."""
-        branches = getattr(self._realization, "branches", 1)
-        self._rows.append(row_overlap(rows, self._realization.W_star, branches=branches))
-        if self.layer is not None and neurons is not None:
-            measured = measure_features(
-                self.target, neurons, d=self.d, samples=self.samples, **self.address
-            )
-            self._features.append(measured)
-
-    def curve(self) -> xr.Dataset:
-        """What was measured, over (step, branch); chance levels are among the parameters."""
-        if not self._rows:
-            raise BadData("nothing was measured yet: fit a learner with this callback first")
-        values: dict[str, tuple[Any, Any]] = {}
-        chance: dict[str, float] = {}
-        for name, found in (("row_overlap", self._rows), ("feature_overlap", self._features)):
-            if len(found) == len(self._rows):
-                dims = ("step", "branch")
-                values[name] = (dims, np.stack([one.value for one in found]))
-                values[f"{name}_err"] = (dims, np.stack([one.error for one in found]))
-                chance[f"{name}_chance"] = found[0].chance
-        branches = len(self._rows[0].value)
-        return curve(
-            values,
-            {"step": np.arange(len(self._rows)), "branch": np.arange(1, branches + 1)},
-            source="simulation:overlaps",
-            target=self.target.text,  # type: ignore[attr-defined]
-            params={"d": self.d, "samples": self.samples, **chance},
-            seed=self.address["seed"],
-            labels=LABELS,
-        )
-
-    # ---- the protocol of scikit-learn's callbacks
-
-    def setup(self, estimator: Any, context: Any) -> None:
-        """Forget an earlier fit."""
-        self._rows, self._features = [], []
-
-    def teardown(self, estimator: Any, context: Any) -> None:
-        """Do nothing: what was measured stays."""
-
-    def on_fit_task_begin(self, estimator: Any, context: Any, **_: Any) -> None:
-        """Do nothing: steps are measured when they end."""
-
-    def on_fit_task_end(
-        self, estimator: Any, context: Any, *, fitted_estimator: Any = None, **_: Any
-    ) -> bool:
-        """Measure the network of this step."""
-        if fitted_estimator is not None and context.parent is not None:
-            rows = np.asarray(to_numpy(fitted_estimator.weights_), np.float64)
-            if hasattr(fitted_estimator, "scale_"):  # rows act on standardized inputs
-                rows = rows / np.asarray(to_numpy(fitted_estimator.scale_), np.float64)
-            self.record(rows, lambda X: fitted_estimator.hidden(X, self.layer))
-        return False

@@ -24,6 +24,7 @@ from ..base.registry import Registry
 from ..targets.sampled import Sampled
 from ..targets.symmetries import MAX_DIRECTIONS, symmetry_group
 from ..targets.target import Target
+from . import depth_metrics
 
 OF_DIRECTIONS = Registry("metric of directions")
 """Functions ``(target, directions (k, d), W_star (r, d)) -> array`` or None where it has no
@@ -109,6 +110,18 @@ def cosine2(target: Sampled, directions: np.ndarray, W_star: np.ndarray) -> np.n
     cosines = np.linalg.svd(rows @ np.asarray(W_star, np.float64).T, compute_uv=False)
     found[: len(cosines)] = np.minimum(cosines, 1.0) ** 2
     return found
+
+
+@OF_DIRECTIONS.add("row_overlap")
+@_over()
+def row_overlap(target: Sampled, directions: np.ndarray, W_star: np.ndarray) -> np.ndarray | None:
+    """Root mean square cosine between rows and the space of many hidden directions [ME-2].
+
+    None for targets with few directions, which have an overlap matrix.
+    """
+    if isinstance(target, Target):
+        return None
+    return depth_metrics.row_overlap(directions, W_star).value[0]  # type: ignore[no-any-return]
 
 
 # ---- predictions

@@ -28,6 +28,7 @@ LABELS = {
     "overlap": ("M", "overlap with the target directions"),
     "overlap_aligned": ("M", "overlap up to the symmetries of the target"),
     "cosine2": (r"\cos^2\theta", "squared cosines between the subspaces"),
+    "row_overlap": ("M_W", "overlap of the first layer with the hidden directions"),
     "test_mse": (r"\mathbb{E}(y-\hat f)^2", "mean squared test error"),
     "excess_mse": (r"\mathbb{E}(g-\hat f)^2", "mean squared error without label noise"),
     "train_mse": (r"\frac1n\sum_i(y_i-\hat f_i)^2", "mean squared training error"),

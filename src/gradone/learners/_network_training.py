@@ -85,8 +85,9 @@ class Trainer:
                 order, at = self.rng.permutation(len(data.y)), 0
             rows = order[at : at + batch]
             at += batch
-            losses.append(gradient(data.X[rows], data.y[rows]))
-            optimizer.step(gradient.gradient, one_cycle(step, plan.steps, plan.step_size))
+            with np.errstate(over="ignore", invalid="ignore"):  # a record will tell
+                losses.append(gradient(data.X[rows], data.y[rows]))
+                optimizer.step(gradient.gradient, one_cycle(step, plan.steps, plan.step_size))
             if (step + 1) % every == 0 or step + 1 == plan.steps:
                 self._record(network, step + 1, float(np.mean(losses)))
                 losses = []

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..base.arrays import like
+from ..base.errors import BadData
 from ..targets.sampled import whole_number
 from ._callbacks import fit_steps, with_callbacks
 from ._deep_data import SplitData
@@ -204,3 +205,8 @@ class Layerwise(DeepLearner):
         super()._check_parameters()
         self._check_training()
         whole_number("rounds", self.rounds)
+        if self.preset != "practical" and len(self._layers) > 2:
+            raise BadData(
+                f"preset='{self.preset}' has one or two hidden layers, got widths = {self._layers}."
+                " Use preset='practical' for deeper networks."
+            )

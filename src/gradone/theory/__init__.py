@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING, Any
 from ._registry import THEORIES as THEORIES
 
 if TYPE_CHECKING:
+    from ._depth_first_stage import first_stage as first_stage
+    from ._depth_gram import gram_levels as gram_levels
+    from ._depth_threshold import first_stage_threshold as first_stage_threshold
     from ._first_step import first_step_overlap as first_step_overlap
     from ._one_step_bounds import best_neuron as best_neuron
     from ._one_step_bounds import risk_bounds as risk_bounds
@@ -35,8 +38,11 @@ _PUBLIC = {
     "KnownBias": "_one_step_model",
     "amp_thresholds": "thresholds",
     "best_neuron": "_one_step_bounds",
+    "first_stage": "_depth_first_stage",
+    "first_stage_threshold": "_depth_threshold",
     "first_step_overlap": "_first_step",
     "gaussian_covariates": "covariates",
+    "gram_levels": "_depth_gram",
     "hitting_time": "hitting",
     "learning_curve": "tables",
     "optimal_ridge": "_one_step_search",

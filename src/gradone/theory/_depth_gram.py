@@ -82,7 +82,7 @@ def gram_levels(
     >>> before.multiplicity, after.multiplicity
     (2079.0, 35.0)
     >>> round(after.eigenvalue.value / before.eigenvalue.value)
-    50
+    54
     """
     sigma = Activation(activation) if isinstance(activation, str) else activation
     q = whole_number("dimension", dimension, least=3)

@@ -1,0 +1,228 @@
+"""Layer by layer: edges, scores and steps against closed forms, errors against the bars."""
+
+import numpy as np
+import pytest
+
+import gradone as gd
+from gradone.learners import JointNetwork, Layerwise
+from gradone.learners._deep_data import SplitData
+from gradone.learners._deep_directions import bulk_edge, label_spectrum, rank_scores
+from gradone.learners._deep_ridge import ridge_network
+
+PRESETS = ("practical", "spectral", "theorem")
+UNBALANCED = [1.0] * 7 + [-1.0]
+
+
+def canonical(signs="random"):
+    return gd.Sight(
+        outer="tanh(3*h)", inner="He2(z)/2 + He3(z)/6", exponent=0.5, signs=signs
+    )  # fmt: skip
+
+
+def test_error(learner, target, *, n, d, seed):
+    """Mean square error on 4000 fresh rows."""
+    s = target.sample(n=n + 4000, d=d, seed=seed)
+    learner.fit(s.X[:n], s.y[:n])
+    return float(np.mean((learner.predict(s.X[n:]) - s.y[n:]) ** 2))
+
+
+test_error.__test__ = False
+
+
+# ---- the first stage
+
+
+def test_edge_of_two_values_is_the_reference():
+    """t = +-1, alpha = 2: 1.66510 of the theory note; both sides alike."""
+    t = np.repeat([1.0, -1.0], 500)
+    assert bulk_edge(t, 2.0) == pytest.approx(1.66510, abs=1e-4)
+    assert bulk_edge(-t, 2.0) == pytest.approx(1.66510, abs=1e-4)
+
+
+def test_edge_of_equal_weights_is_that_of_marchenko_and_pastur():
+    """With t = 1 the matrix is a covariance: (1 + 1/sqrt(alpha))^2 above."""
+    assert bulk_edge(np.ones(50), 4.0) == pytest.approx((1 + 0.5) ** 2, rel=1e-8)
+
+
+@pytest.mark.parametrize("labels", ["normal", "exponential"])
+def test_edges_hold_the_spectrum_of_labels_without_signal(labels):
+    """Largest eigenvalues of drawn matrices lie within 3 widths d^(-2/3) of the edges."""
+    rng, d, n = np.random.default_rng(0), 200, 1000
+    t = getattr(rng, f"standard_{labels}")(n)
+    t -= t.mean()
+    X = rng.standard_normal((n, d))
+    values = np.linalg.eigvalsh((t[:, None] * X).T @ X / n)
+    margin = 3 * d ** (-2 / 3)
+    assert values[-1] == pytest.approx(bulk_edge(t, n / d), rel=margin)
+    assert values[0] == pytest.approx(-bulk_edge(-t, n / d), rel=margin)
+
+
+def test_scores_are_those_of_normal_order_and_ties_share():
+    from scipy.stats import norm
+
+    y = np.array([3.0, -1.0, 3.0, 10.0])
+    low, mid, high, top = norm.ppf([0.125, 0.375, 0.625, 0.875])
+    shared = (mid + high) / 2
+    np.testing.assert_allclose(rank_scores(y), [shared, low, shared, top], atol=1e-12)
+    np.testing.assert_allclose(rank_scores(np.exp(y)), rank_scores(y))
+
+
+def test_the_spectrum_does_not_depend_on_scales_and_rotations_of_the_inputs():
+    rng = np.random.default_rng(1)
+    X, t = rng.standard_normal((400, 8)), rng.standard_normal(400)
+    t -= t.mean()
+    mixed = X @ rng.standard_normal((8, 8)) + 3.0
+    np.testing.assert_allclose(
+        label_spectrum(mixed, t).values, label_spectrum(X, t).values, rtol=1e-8, atol=1e-12
+    )
+
+
+def test_projected_steps_are_those_of_the_gradient():
+    """[LW-3] with the gradient of y s (w.x)^2/2 written out, rows never in the eigenbasis."""
+    rng = np.random.default_rng(2)
+    X, y = rng.standard_normal((500, 6)), rng.standard_normal(500)
+    y -= y.mean()
+    spectrum = label_spectrum(X, y)
+    found = spectrum.power_rows(5, np.random.default_rng(3))
+    # The same draws, moved sample by sample in whitened coordinates.
+    draws = np.random.default_rng(3)
+    start = draws.standard_normal((5, 6)) @ spectrum.vectors
+    signs = draws.choice([-1.0, 1.0], (5, 1))[:, 0]
+    U = (X - X.mean(0)) @ spectrum.axes.T
+    size = max(abs(np.linalg.eigvalsh((y[:, None] * U).T @ U / 500)))
+    for w, s, row in zip(start, signs, found, strict=True):
+        w = w / np.linalg.norm(w)
+        for _ in range(int(np.ceil(2 * np.log(6)))):
+            gradient = s * np.mean(y[:, None] * (U @ w)[:, None] * U, axis=0)
+            w = w + (gradient - w * (w @ gradient)) / size
+            w = w / np.linalg.norm(w)
+        np.testing.assert_allclose(row, w @ spectrum.axes, atol=1e-10)
+
+
+@pytest.mark.parametrize("signs", ["random", UNBALANCED])
+def test_directions_of_the_target_stand_out(signs):
+    """n = 4096 is five times what the directions need: all eight, overlap^2 near 0.9."""
+    s = canonical(signs).sample(n=4096, d=64, seed=3)
+    found = Layerwise("spectral", random_state=0).fit(s.X, s.y).directions_
+    W = s.W_star.reshape(-1, 64)
+    assert len(found) in (7, 8, 9)
+    np.testing.assert_allclose(found @ found.T, np.eye(len(found)), atol=1e-8)
+    assert np.sum((found @ W.T) ** 2) / 8 > 0.75
+
+
+def test_without_signal_nothing_stands_out():
+    """0.03 eigenvalues on average: at most 2 of 20 draws find one, but by a chance below 1e-6."""
+    rng, counts = np.random.default_rng(4), []
+    for _ in range(20):
+        X, y = rng.standard_normal((2048, 64)), rng.standard_normal(2048)
+        counts.append(len(label_spectrum(X, rank_scores(y)).outside))
+    assert sum(counts) <= 6
+
+
+def test_a_linear_part_is_a_direction():
+    s = gd.Target("z1 + z2**2").sample(n=2000, d=20, seed=0)
+    found = Layerwise("spectral", random_state=0).fit(s.X, s.y).directions_
+    assert np.all(np.sum((found @ s.W_star.T) ** 2, axis=0) > 0.9)
+
+
+# ---- the second and third
+
+
+def test_the_step_on_the_second_layer_is_the_ridge_fit_of_two_layers():
+    """[LW-5]: rows of W2 are multiples of the readout, and the third layer sees one function."""
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((300, 4)).astype(np.float32)
+    y = np.tanh(X[:, 0] + X[:, 1] ** 2 - 1).astype(np.float32)
+    data = SplitData(X[:240], y[:240], X[240:], y[240:])
+    rows = rng.standard_normal((30, 4))
+    two, three = (
+        ridge_network(data, rows, widths, np.random.default_rng(6))
+        for widths in ((30,), (30, 8))
+    )  # fmt: skip
+    beta = two.weights[1][0]
+    cosines = three.weights[1] @ beta / np.linalg.norm(three.weights[1], axis=1)
+    np.testing.assert_allclose(abs(cosines), np.linalg.norm(beta), rtol=1e-5)
+    # The readout solves the normal equations for some ridge: gradient and weights are parallel.
+    F = np.maximum(X[:240].astype(float) @ rows.T + two.biases[0], 0)
+    F -= F.mean(0)
+    gradient = F.T @ (y[:240] - y[:240].mean() - F @ beta)
+    cosine = gradient @ beta / np.linalg.norm(gradient) / np.linalg.norm(beta)
+    assert cosine == pytest.approx(1, abs=1e-2)
+
+
+# ---- what is learned
+
+
+@pytest.mark.stat
+def test_default_reaches_the_bars_of_the_example():
+    """The bars are 0.32 and 0.15 for medians of many; medians of 3 vary by 0.02."""
+    few = [
+        test_error(Layerwise(random_state=i), canonical(), n=1782, d=64, seed=i) for i in (1, 2, 3)
+    ]
+    assert np.median(few) < 0.32
+    assert test_error(Layerwise(random_state=0), canonical(), n=4096, d=64, seed=0) < 0.15
+
+
+@pytest.mark.stat
+def test_unbalanced_signs_are_learned_as_well():
+    errors = [
+        test_error(Layerwise(random_state=i), canonical(UNBALANCED), n=1782, d=64, seed=i)
+        for i in (1, 2, 3)
+    ]
+    assert np.median(errors) < 0.33
+
+
+@pytest.mark.stat
+def test_three_layers_beat_two_and_a_warm_start_beats_a_cold_one():
+    three, two, cold = (
+        test_error(made, canonical(), n=4096, d=64, seed=7)
+        for made in (
+            Layerwise(random_state=0),
+            Layerwise(widths=(256,), random_state=0),
+            JointNetwork(random_state=0),
+        )
+    )
+    assert three + 0.02 < two < 0.25
+    assert three + 0.05 < cold
+
+
+@pytest.mark.parametrize("preset", ["spectral", "theorem"])
+def test_closed_form_presets_gain_by_the_third_layer(preset):
+    """At n = 4096 the note has 0.20 for three layers and 0.23-0.24 for two."""
+    three, two = (
+        test_error(Layerwise(preset, widths=w, random_state=0), canonical(), n=4096, d=64, seed=7)
+        for w in ((600, 50), (600,))
+    )
+    assert three < two - 0.005 < 0.28
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_noise_is_predicted_by_the_mean_label(preset):
+    rng = np.random.default_rng(8)
+    X, y = rng.standard_normal((300, 20)), 2 + rng.standard_normal(300)
+    learner = Layerwise(preset, random_state=0).fit(X, y)
+    np.testing.assert_allclose(learner.predict(X), y.mean(), rtol=1e-12)
+    assert "Predicts the mean label" in learner.diagnosis_
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_inputs_may_be_correlated_and_of_any_scale(preset):
+    """A linear map of the inputs: the same labels, as well explained."""
+    rng = np.random.default_rng(9)
+    s = gd.Target("z1**2 + z2").sample(n=3000, d=10, seed=0)
+    mixed = s.X @ (np.eye(10) + 0.3 * rng.standard_normal((10, 10))) * 100 + 5
+    plain, other = (
+        Layerwise(preset, random_state=0).fit(X, s.y).validation_mse_ for X in (s.X, mixed)
+    )
+    assert max(plain, other) < 0.15 * s.y.var()
+
+
+def test_bad_parameters_are_named():
+    s = gd.Target("z1").sample(n=40, d=3, seed=0)
+    for given, message in [
+        ({"preset": "practicle"}, "Did you mean 'practical'"),
+        ({"rounds": 0}, "rounds must be an integer >= 1"),
+        ({"widths": (10, 10, 10), "preset": "theorem"}, "one or two hidden layers"),
+    ]:
+        with pytest.raises(gd.BadData, match=message):
+            Layerwise(**given).fit(s.X, s.y)
