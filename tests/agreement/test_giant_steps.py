@@ -72,7 +72,7 @@ def check_orientations(name, *, d, width, runs=RUNS):
 
 @pytest.mark.stat
 def test_gradients_turn_as_the_theory_says():
-    """Would catch: f left out of the second gradient, a step of 1.5 times the size."""
+    """Would catch: a step of 1.5 times the size, by 30 standard errors in the second gradient."""
     check_orientations("coupled directions", d=384, width=96, runs=32)
 
 

@@ -75,7 +75,7 @@ def check_errors(name, d, runs=RUNS):
 @pytest.mark.stat
 @pytest.mark.parametrize("name", ["noise", "two values"])
 def test_errors_of_the_learner_are_those_of_the_theory(name):
-    """Would catch: a readout on the samples of the step, a step of twice the size."""
+    """Would catch: a readout on the samples of the step (first), a step of twice the size."""
     check_errors(name, d=300)
 
 

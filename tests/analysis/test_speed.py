@@ -18,6 +18,7 @@ import gradone as gd
 REFERENCE = 0.1
 
 TWO = (
+    "erf(z1) + erf(z2)",  # next to its limits a staircase of rounded numbers
     "sin(10*z1) + z1/5",
     "z1*z2",
     "sign(z1) + sign(z2)",

@@ -14,9 +14,7 @@ UNBALANCED = [1.0] * 7 + [-1.0]
 
 
 def canonical(signs="random"):
-    return gd.Sight(
-        outer="tanh(3*h)", inner="He2(z)/2 + He3(z)/6", exponent=0.5, signs=signs
-    )  # fmt: skip
+    return gd.Sight(outer="tanh(3*h)", inner="He2(z)/2 + He3(z)/6", exponent=0.5, signs=signs)
 
 
 def test_error(learner, target, *, n, d, seed):
@@ -44,11 +42,14 @@ def test_edge_of_equal_weights_is_that_of_marchenko_and_pastur():
     assert bulk_edge(np.ones(50), 4.0) == pytest.approx((1 + 0.5) ** 2, rel=1e-8)
 
 
-@pytest.mark.parametrize("labels", ["normal", "exponential"])
-def test_edges_hold_the_spectrum_of_labels_without_signal(labels):
-    """Largest eigenvalues of drawn matrices lie within 3 widths d^(-2/3) of the edges."""
+@pytest.mark.parametrize("power", [1, 4])
+def test_edges_hold_the_spectrum_of_labels_without_signal(power):
+    """Extreme eigenvalues of drawn matrices lie within 3 widths d^(-2/3) of the edges.
+
+    Would catch: edges of one side used for the other, off by a factor 2 for the skewed weights.
+    """
     rng, d, n = np.random.default_rng(0), 200, 1000
-    t = getattr(rng, f"standard_{labels}")(n)
+    t = rng.random(n) ** power
     t -= t.mean()
     X = rng.standard_normal((n, d))
     values = np.linalg.eigvalsh((t[:, None] * X).T @ X / n)
@@ -111,12 +112,12 @@ def test_directions_of_the_target_stand_out(signs):
 
 
 def test_without_signal_nothing_stands_out():
-    """0.03 eigenvalues on average: at most 2 of 20 draws find one, but by a chance below 1e-6."""
+    """0.03 eigenvalues on average: of a Poisson law with mean 0.6, 8 have a chance of 3e-7."""
     rng, counts = np.random.default_rng(4), []
     for _ in range(20):
         X, y = rng.standard_normal((2048, 64)), rng.standard_normal(2048)
         counts.append(len(label_spectrum(X, rank_scores(y)).outside))
-    assert sum(counts) <= 6
+    assert sum(counts) < 8
 
 
 def test_a_linear_part_is_a_direction():

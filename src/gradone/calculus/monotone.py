@@ -79,6 +79,18 @@ def monotone_pieces(
     >>> pieces.member.tolist(), pieces.ends[:, 1].round(6).tolist()
     ([0, 0, 1, 1, 1], [-0.0, 2.0, 0.0, 1.0, 2.0])
     """
+    return _pieces(g, breaks, reach, is_half, cut_plateaus=True)
+
+
+def _pieces(
+    g: Family,
+    breaks: Sequence[Sequence[float]],
+    reach: float | np.ndarray,
+    is_half: bool,
+    *,
+    cut_plateaus: bool,
+) -> MonotonePieces:
+    """Pieces between breaks, and between the ends of plateaus if those are to be found."""
     top = np.broadcast_to(reach, len(breaks))
     member, low, high = _segments(breaks, 0 * top if is_half else -top, top)
     z, of = _scan(low, high, float(np.max(reach)))
@@ -91,12 +103,14 @@ def monotone_pieces(
         rise = np.sign(np.where(np.abs(rise) <= 1e-14 * _nearby(y)[:-1], 0.0, rise))
     rise[of[1:] != of[:-1]] = 0.0
     is_flat = spread <= 1e-12 * scale
-    plateaus = _plateaus(y, of, is_flat)
+    plateaus = _plateaus(y, of, is_flat) if cut_plateaus else ()
     if len(plateaus):
         more = [[*points] for points in breaks]
         for i in plateaus:
             more[member[of[i]]].append(float(z[i]))
-        return monotone_pieces(g, more, reach, is_half=is_half)
+        # Once: next to its limit a function such as erf is a staircase of rounded numbers, which
+        # has plateaus at every scale.
+        return _pieces(g, more, reach, is_half, cut_plateaus=False)
     moving = np.flatnonzero(rise)
     here, after = moving[:-1], moving[1:]
     turns = here[(rise[here] != rise[after]) & (of[here] == of[after]) & ~is_flat[of[here]]] + 1

@@ -121,7 +121,7 @@ def row_overlap(target: Sampled, directions: np.ndarray, W_star: np.ndarray) -> 
     """
     if isinstance(target, Target):
         return None
-    return depth_metrics.row_overlap(directions, W_star).value[0]  # type: ignore[no-any-return]
+    return depth_metrics.row_overlap(directions, W_star).value[0]
 
 
 # ---- predictions

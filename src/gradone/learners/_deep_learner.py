@@ -24,13 +24,16 @@ from ._standardize import chunk_rows, row_blocks
 if TYPE_CHECKING:
     import xarray as xr
 
+_LEAST_STEPS = 100
 _CHANCE = 2.0  # standard errors by which a model must beat the mean label
 
 
 class DeepModel(Protocol):
     """A function of standardized inputs, and its layers."""
 
-    weights: list[np.ndarray]
+    @property
+    def weights(self) -> list[np.ndarray]:
+        """Weights of the layers, the first (p, d) at least."""
 
     def __call__(self, X: np.ndarray) -> np.ndarray:
         """Outputs (n,)."""
@@ -48,6 +51,7 @@ class DeepLearner(CallbackSupportMixin, RegressorMixin, BaseEstimator):
     _model: DeepModel
     _scales: Scales
     _history: dict[str, list[float]]
+    _n: int
 
     @property
     def _layers(self) -> tuple[int, ...]:
@@ -61,8 +65,9 @@ class DeepLearner(CallbackSupportMixin, RegressorMixin, BaseEstimator):
         raise NotImplementedError
 
     def _fit(self, X: Any, y: Any) -> None:
-        self._check_parameters()
         _, X, y = check_fit(self, X, y, labels="exact", min_samples=2)
+        self._n = int(X.shape[0])
+        self._check_parameters()
         rng = np.random.default_rng(self.random_state)
         self._scales, data = split_data(
             to_numpy(X),
@@ -81,8 +86,9 @@ class DeepLearner(CallbackSupportMixin, RegressorMixin, BaseEstimator):
 
     def _schedule(self, data: SplitData, base: int) -> Schedule:
         """The training, with `base` times the root of the batches of an epoch as steps if free."""
-        epoch = max(1.0, len(data.y) / self.batch_size)
-        steps = round(base * math.sqrt(epoch)) if self.steps is None else self.steps
+        steps = self.steps
+        if steps is None:
+            steps = max(_LEAST_STEPS, round(base * math.sqrt(len(data.y) / self.batch_size)))
         return Schedule(steps, self.batch_size, self.step_size, self.weight_decay)
 
     def _keep(self, trainer: Trainer) -> None:

@@ -35,7 +35,7 @@ class JointNetwork(DeepLearner):
     widths : sequence of int
         Widths of the hidden layers: one for a two-layer network, two for three layers.
     steps : int, optional
-        Number of updates. None: 500 times the square root of the number of batches in an epoch.
+        Number of updates. None: 500 times the square root of the batches in an epoch, at least 100.
     batch_size : int
         Rows of an update; every epoch takes them in a new order.
     step_size : float

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from contextlib import closing
 from typing import Any
@@ -12,9 +13,10 @@ from ..base.arrays import like
 from ..base.errors import BadData
 from ..targets.sampled import whole_number
 from ._callbacks import fit_steps, with_callbacks
+from ._deep_branches import branch_model
 from ._deep_data import SplitData
 from ._deep_directions import LabelSpectrum, label_spectrum, rank_scores
-from ._deep_learner import DeepLearner
+from ._deep_learner import DeepLearner, DeepModel
 from ._deep_ridge import ridge_network
 from ._found import orthonormal_rows
 from ._moved_features import one_of
@@ -22,7 +24,10 @@ from ._network import ReluNetwork
 from ._network_training import RECORDS, Trainer
 from ._registry import LEARNERS
 
-_WIDTHS = {"practical": (256, 50), "spectral": (600, 50), "theorem": (600, 50)}
+_PRESETS = ("practical", "spectral", "theorem")
+_FEATURES, _LINKS = 600, 50  # widths of the closed-form presets
+_WIDTH, _LEAST, _MOST = 6, 256, 512  # width over root of n, and its bounds
+_LEAST_GAIN = 0.03  # of the error on the rows held out, by which several branches must be better
 _STEPS = 200  # times the square root of the batches in an epoch
 
 
@@ -40,18 +45,26 @@ class Layerwise(DeepLearner):
 
     Parameters
     ----------
-    preset : {"practical"}
+    preset : {"practical", "spectral", "theorem"}
         ``"practical"``: half of the rows are Gaussian in the directions found, weighted by how
         well they are known [LW-4], half come from projected gradient steps [LW-3]; then all
         layers are trained by AdamW with a one-cycle rate. In further rounds the first layer is
         drawn anew with the covariance :math:`\overline{\nabla f \nabla f^\top}` of the best
-        network so far, as long as the rows held out are predicted better.
+        network so far, as long as the rows held out are predicted better. ``"spectral"``: rows as
+        in the first half; then in closed form a second layer of rank one, the ridge fit [LW-5],
+        and a link of its output; or, where that predicts the rows held out better, several
+        branches of Hermite features of the directions, and their link [LW-6]. ``"theorem"``: rows
+        after projected gradient steps on the correlation with the labels themselves, second layer
+        re-initialized, one preconditioned step on it [LW-5], and a ridge readout. Links and
+        readout are fitted to the rows held out, which the layers below have not seen.
     widths : sequence of int, optional
-        Widths of the hidden layers; None: (256, 50).
+        Widths of the hidden layers. None: :math:`6 \sqrt n` between 256 and 512 and a fifth of
+        it, or (600, 50) for the presets in closed form, which have at most two.
     rounds : int
-        Largest number of rounds.
+        Largest number of rounds; this and what follows concern ``"practical"`` alone.
     steps : int, optional
-        Updates of a round. None: 200 times the square root of the batches in an epoch.
+        Updates of a round. None: 200 times the square root of the batches in an epoch, at least
+        100.
     batch_size : int
         Rows of an update; every epoch takes them in a new order.
     step_size : float
@@ -66,7 +79,8 @@ class Layerwise(DeepLearner):
     Attributes
     ----------
     weights_ : array (widths[0], d)
-        First layer, in units of the standardized features.
+        First layer, in units of the standardized features; the directions themselves where they
+        make branches.
     directions_ : array (k, d)
         Orthonormal: the directions that stand out of the bulk, in units of the standardized
         features; none of them if nothing does.
@@ -75,7 +89,8 @@ class Layerwise(DeepLearner):
     constant_ : bool
         Whether the mean label is predicted, because the network is not better than that.
     validation_mse_, constant_mse_ : float
-        Mean square error on the rows held out, of the network and of the mean label.
+        Mean square error on the rows held out, of the network and of the mean label. The first is
+        a little too small, since these rows have chosen the network.
     diagnosis_ : str
         The same in words.
     history_ : xarray.Dataset
@@ -158,11 +173,16 @@ class Layerwise(DeepLearner):
 
     @property
     def _layers(self) -> tuple[int, ...]:
-        return _WIDTHS[self.preset] if self.widths is None else tuple(self.widths)
+        if self.widths is not None:
+            return tuple(self.widths)
+        if self.preset != "practical":
+            return _FEATURES, _LINKS
+        first = min(max(_LEAST, round(_WIDTH * math.sqrt(self._n))), _MOST)
+        return first, first // 5
 
     def _learned(
         self, data: SplitData, X: Any, y: Any, rng: np.random.Generator
-    ) -> tuple[ReluNetwork, str]:
+    ) -> tuple[DeepModel, str]:
         # The theorem's first stage is a gradient: its weights are the labels themselves.
         weights = rank_scores(data.y) if self.preset != "theorem" else data.y - data.y.mean()
         spectrum = label_spectrum(data.X, weights)
@@ -174,10 +194,15 @@ class Layerwise(DeepLearner):
             return self._trained(data, X, y, spectrum, rng), found
         widths = self._layers
         if self.preset == "theorem":
-            rows = spectrum.power_rows(widths[0], rng)
-        else:
-            rows = spectrum.weighted_rows(widths[0], rng)
-        return ridge_network(data, rows, widths, rng), found
+            return ridge_network(data, spectrum.power_rows(widths[0], rng), widths, rng), found
+        scalar = ridge_network(data, spectrum.weighted_rows(widths[0], rng), widths, rng)
+        several = branch_model(data, basis, rng) if len(widths) == 2 else None
+        if several is None:
+            return scalar, found
+        gain = 1 - data.held_out_mse(several) / data.held_out_mse(scalar)
+        if gain < _LEAST_GAIN:
+            return scalar, found
+        return several, f"{found} They make {several.branches.shape[1]} branch(es)."
 
     def _trained(
         self, data: SplitData, X: Any, y: Any, spectrum: LabelSpectrum, rng: np.random.Generator
@@ -201,7 +226,7 @@ class Layerwise(DeepLearner):
         return trainer.best
 
     def _check_parameters(self) -> None:
-        one_of("preset", self.preset, tuple(_WIDTHS))
+        one_of("preset", self.preset, _PRESETS)
         super()._check_parameters()
         self._check_training()
         whole_number("rounds", self.rounds)

@@ -43,7 +43,7 @@ from ._depth_labels import (
 from ._depth_spectrum import Cells, edge, spectrum_cells
 
 _PARTS, _STUDENT = 4, 5.841  # parts of the draws; 99 % quantile for as many
-_POINTS, _POINTS_OF_ONE, _MOST_POINTS = 1501, 6, 12001  # of the grid; per eigenvalue
+_POINTS, _POINTS_OF_ONE, _MOST_POINTS = 501, 2, 4001  # of the grid; per eigenvalue
 _MOST_LABELS = 2**20  # the edges of more are those of as many
 _EDGE_DRAWS = {"label": 20}  # sets of n labels; ranks have almost no spread
 _ROWS = 400  # rows of each sign of the power iteration
@@ -162,9 +162,8 @@ def stage_from_draws(draws: Draws, d: int, n: int, stage: Stage) -> FirstStage:
     for law in laws:
         cells = spectrum_cells(law, d, n, points)
         found.append(_group_overlaps(cells, law, edges, stage))
-    coarse = spectrum_cells(laws[0], d, n, points // 2 + 1)
-    # The error of the imaginary part of x is linear in it.
-    shift = found[0] - _group_overlaps(coarse, laws[0], edges, stage)
+    finer = spectrum_cells(laws[0], d, n, 2 * points)
+    shift = _group_overlaps(finer, laws[0], edges, stage) - found[0]
     both = np.stack(found)
     both = np.concatenate([both, (both @ draws.sizes / K)[:, None]], axis=1)
     shift = np.append(shift, shift @ draws.sizes / K)

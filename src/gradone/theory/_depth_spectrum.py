@@ -37,10 +37,9 @@ from ..base.errors import NotConverged
 from ._depth_equation import SpectralEquation
 from ._depth_labels import LabelLaw
 
-_HEIGHT = 0.3  # imaginary part of x in steps of the grid
-_LADDER = 12  # geometric steps down to it, from 1000 times as much
+_LADDER, _HIGHEST = 12, 1000.0  # geometric steps down to the path, from so many times its height
+_PASSES, _CLOSER = 2, 12.0  # refinements of the grid; how much closer to the axis each comes
 _MARGIN = 0.15  # beyond the outermost eigenvalues, relative to their distance
-_COARSE = 12  # every so many points of the grid are solved first, and start the others
 
 
 class Outlier(NamedTuple):
@@ -121,26 +120,40 @@ def spectrum_cells(law: LabelLaw, d: int, n: int, points: int) -> Cells:
     d, n : int
         Dimension, samples.
     points : int
-        Points of the grid of eigenvalues. The imaginary part of x, and with it the error, is
-        inversely proportional to it.
+        Points of the path along which the resolvent is integrated. Its height above the real
+        axis, and with it the error, is inversely proportional to it.
     """
-    x = np.linspace(*_range(law, d, n), points)
-    height = _HEIGHT * (x[1] - x[0])
     equation = SpectralEquation(law, d, n)
-    unseen, seen = equation.parts(_solved(equation, x, height))
-    # The tails of the broadened peaks leave the grid: totals are known and restored.
-    below = _cumulative(unseen.imag + seen.imag.sum(axis=1), float(d))
+    x = np.linspace(*_range(law, d, n), points // 2)
+    height = 2 * float(x[1] - x[0])
+    u = _descended(equation, x, height)
+    for _ in range(_PASSES):
+        unseen, seen = equation.parts(u)
+        # Outliers may be narrower than any even grid: points go where the mass is, and where that
+        # of the directions is that are sought; then the path comes closer to the axis.
+        mass = (x - x[0]) / (x[-1] - x[0])
+        mass += _cumulative(x, unseen + seen.sum(axis=1), 1.0)
+        mass += _cumulative(x, seen.sum(axis=1), 1.0)
+        fine = np.interp(np.linspace(0.0, mass[-1], points), mass, x)
+        start = [np.interp(fine, x, v.real) + 1j * np.interp(fine, x, v.imag) for v in u.T]
+        x, height = fine, height / _CLOSER
+        u = _solved(equation, np.stack(start, axis=1), x, height)
+    unseen, seen = equation.parts(u)
+    # What is broadened leaves the grid at its ends: totals are known and restored.
+    below = _cumulative(x, unseen + seen.sum(axis=1), float(d))
     ends = np.interp(np.arange(d + 1), below, x)
     overlaps = [
-        np.diff(np.interp(ends, x, _cumulative(share, float(size))))
-        for share, size in zip(seen.imag.T, law.sizes, strict=True)
+        np.diff(np.interp(ends, x, _cumulative(x, share, float(size))))
+        for share, size in zip(seen.T, law.sizes, strict=True)
     ]
     return Cells(np.interp(np.arange(d) + 0.5, below, x), np.stack(overlaps, axis=1))
 
 
-def _cumulative(density: np.ndarray, total: float) -> np.ndarray:
-    steps = np.maximum(density, 0.0)
-    below = np.concatenate([[0.0], np.cumsum(steps[1:] + steps[:-1])])
+def _cumulative(x: np.ndarray, resolvent: np.ndarray, total: float) -> np.ndarray:
+    """Mass below each point, from the imaginary part of a resolvent."""
+    density = np.maximum(resolvent.imag, 0.0)
+    steps = (density[1:] + density[:-1]) * np.diff(x)
+    below = np.concatenate([[0.0], np.cumsum(steps)])
     return np.asarray(below * (total / below[-1]))
 
 
@@ -155,14 +168,10 @@ def _range(law: LabelLaw, d: int, n: int) -> tuple[float, float]:
     return min(ends) - margin, max(ends) + margin
 
 
-def _solved(equation: SpectralEquation, x: np.ndarray, height: float) -> np.ndarray:
-    """Solution at every point just above the real axis."""
-    places = np.arange(0, len(x), _COARSE)
-    coarse = _descended(equation, x[places], height)
-    start = np.stack(
-        [np.interp(x, x[places], u.real) + 1j * np.interp(x, x[places], u.imag) for u in coarse.T],
-        axis=1,
-    )
+def _solved(
+    equation: SpectralEquation, start: np.ndarray, x: np.ndarray, height: float
+) -> np.ndarray:
+    """Solution at points above the real axis, from a start or from far above."""
     u, done = equation.newton(start, x + 1j * height, 12)
     if not done.all():
         u[~done] = _descended(equation, x[~done], height)
@@ -171,11 +180,11 @@ def _solved(equation: SpectralEquation, x: np.ndarray, height: float) -> np.ndar
 
 def _descended(equation: SpectralEquation, x: np.ndarray, height: float) -> np.ndarray:
     """Solution continued from far above the real axis, where it is explicit."""
-    heights = height * np.geomspace(1000.0, 1.0, _LADDER)
-    u = equation.far(x + 1j * heights[0])
+    steps = np.geomspace(_HIGHEST, 1.0, _LADDER)
+    u = equation.far(x + 1j * height * steps[0])
     done = np.zeros(len(x), dtype=bool)
-    for h in heights:
-        u, done = equation.newton(u, x + 1j * h, 300 if h == height else 30)
+    for step in steps:
+        u, done = equation.newton(u, x + 1j * height * step, 300 if step == 1.0 else 30)
     if not done.all():
         raise NotConverged(
             f"the spectral equation of the first stage has no solution at {int((~done).sum())} of "

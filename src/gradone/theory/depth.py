@@ -125,7 +125,7 @@ class DepthTheory(Theory):
 
 
 def _limits(target: HierarchicalTarget, kappa: np.ndarray) -> dict[str, np.ndarray]:
-    """Plateaus of every learner [DT-9]."""
+    """Plateaus of every learner, [DE-4] to [DE-7]: [DT-9]."""
     values = {}
     for learner in LEARNERS:
         found = [plateau(target, float(k), learner) for k in kappa]

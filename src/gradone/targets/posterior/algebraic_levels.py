@@ -15,7 +15,7 @@ from .smooth import Smooth
 
 # Step and tolerance of the contour, alone and on each of many planes; what a halving of the step
 # makes of the tolerance.
-_CONTOUR, _IN_PLANES, _FINER = (0.25, 1e-5), (0.25, 1e-4), 1e-2
+_CONTOUR, _IN_PLANES, _FINER = (0.25, 1e-5), (0.3, 1e-3), 1e-2
 _PLANES = (0.7, 0.7)  # distance of planes: standard deviations, e-foldings next to zero
 _CHANGE = 0.005  # by leaving out every other plane, where planes are dense enough
 _FAR = 30.0  # distances beyond this many standard deviations have no weight

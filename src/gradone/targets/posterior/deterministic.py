@@ -203,7 +203,8 @@ class DeterministicPosterior(PosteriorChannel):
     Notes
     -----
     Exact for targets whose formulas each depend on one linear form of z when r is at most 2, about
-    1e-3 otherwise. Labels that cannot come out have ``log_z = -inf``, g = 0 and dg = 0.
+    1e-5 for quadratic functions, 1e-3 otherwise. Labels that cannot come out have
+    ``log_z = -inf``, g = 0 and dg = 0.
 
     Examples
     --------
