@@ -30,13 +30,15 @@ Predictor = Callable[[np.ndarray], np.ndarray]
 
 
 def published(X: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> Predictor:
-    """Three layers, one after the other, by gradient descent on reused samples."""
+    """Three layers, one after the other, by gradient descent on reused samples, in float32."""
     n, d = X.shape
-    p1, p2 = math.floor(n**0.9), 100
-    W1 = rng.standard_normal((p1, d)) / math.sqrt(d)
-    W2 = SMALL * rng.standard_normal((p2, p1)) / math.sqrt(p1)
-    w3 = SMALL * rng.standard_normal(p2) / math.sqrt(p2)
-    b1, b2 = rng.uniform(-1, 1, p1), SMALL * rng.uniform(-1, 1, p2)
+    p1, p2, single = math.floor(n**0.9), 100, np.float32
+    X, y = X.astype(single), y.astype(single)
+    W1 = rng.standard_normal((p1, d), single) / math.sqrt(d)
+    W2 = SMALL * rng.standard_normal((p2, p1), single) / math.sqrt(p1)
+    w3 = SMALL * rng.standard_normal(p2, single) / math.sqrt(p2)
+    b1 = rng.uniform(-1, 1, p1).astype(single)
+    b2 = (SMALL * rng.uniform(-1, 1, p2)).astype(single)
     batch = round(SHARE * n)
 
     for _ in range(round(15 * math.log(d) / SHARE)):
@@ -57,7 +59,7 @@ def published(X: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> Predict
         W2 -= 4 * math.sqrt(p2) / (SMALL * p1) * (back.T @ F) / n
 
     top = np.maximum(features @ W2.T + b2, 0)
-    w3 = np.linalg.solve(top.T @ top + n * np.eye(p2), top.T @ y)
+    w3 = np.linalg.solve(top.T @ top + n * np.eye(p2, dtype=single), top.T @ y)
     return lambda new: np.maximum(np.maximum(new @ W1.T + b1, 0) @ W2.T + b2, 0) @ w3
 
 

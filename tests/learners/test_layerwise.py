@@ -5,6 +5,7 @@ import pytest
 
 import gradone as gd
 from gradone.learners import JointNetwork, Layerwise
+from gradone.learners._deep_branches import Link, hermite_products
 from gradone.learners._deep_data import SplitData
 from gradone.learners._deep_directions import bulk_edge, label_spectrum, rank_scores
 from gradone.learners._deep_ridge import ridge_network
@@ -227,3 +228,52 @@ def test_bad_parameters_are_named():
     ]:
         with pytest.raises(gd.BadData, match=message):
             Layerwise(**given).fit(s.X, s.y)
+
+
+# ---- several branches
+
+
+def test_hermite_products_are_orthonormal():
+    """All 9 products of two variables up to degree 3, by Gauss-Hermite quadrature."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(6)
+    Z = np.array([(a, b) for a in nodes for b in nodes])
+    w = np.array([a * b for a in weights for b in weights]) / (2 * np.pi)
+    columns = hermite_products(Z, 3)
+    np.testing.assert_allclose((columns * w[:, None]).T @ columns, np.eye(9), atol=1e-12)
+    np.testing.assert_allclose(w @ columns, 0, atol=1e-12)
+
+
+def test_gradient_of_a_link_agrees_with_differences():
+    rng = np.random.default_rng(10)
+    H = rng.standard_normal((500, 2)) * [1.0, 3.0] + 1.0
+    y = np.tanh(H[:, 0]) * H[:, 1]
+    link = Link.fitted(H, y, rng)
+    assert np.mean((link(H) - y) ** 2) < 0.01 * y.var()
+    slopes = np.stack(
+        [(link(H + 1e-5 * e) - link(H - 1e-5 * e)) / 2e-5 for e in np.eye(2)], axis=1
+    )  # fmt: skip
+    np.testing.assert_allclose(link.with_gradient(H)[1], slopes, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.stat
+def test_branches_are_parted():
+    """Two branches of two directions each: linear functions of H explain both of them.
+
+    One step of rank one sees their sum alone, which explains half of each.
+    """
+    target = gd.Might(outer="tanh(3*h)", inner="He2(z)/2", branches=2, exponent=0.34)
+    n, d = 8000, 10
+    s = target.sample(n=n, d=d, seed=1)
+    learner = Layerwise("spectral", random_state=0).fit(s.X, s.y)
+    assert "They make" in learner.diagnosis_
+    H = np.column_stack([learner.hidden(s.X, 2), np.ones(n)])
+    assert H.shape[1] in (3, 4)  # two or three branches: four would explain any such function
+    W = s.W_star.reshape(2, -1, d)
+    for m in range(2):
+        z = s.X @ W[m].T
+        shares = []
+        for a in ([1, 1], [1, -1]):  # the signs are drawn: one of both is the feature
+            h = (z**2 - 1) @ a
+            rest = h - H @ np.linalg.lstsq(H, h, rcond=None)[0]
+            shares.append(1 - rest.var() / h.var())
+        assert max(shares) > 0.8

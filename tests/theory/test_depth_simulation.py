@@ -1,4 +1,4 @@
-"""The first stage at finite d and n against its direct simulation, written here with NumPy alone."""
+"""The first stage at finite d and n against its direct simulation, in NumPy alone."""
 
 import numpy as np
 import pytest
@@ -169,16 +169,16 @@ def test_levels_of_the_gram_matrix_are_those_of_a_drawn_layer(q, rng):
     n = p = 1000
     levels = gram_levels("relu(z)", q, 3, samples=n, width=p)
     first, second = [], []
-    for _ in range(4):
+    for _ in range(2):
         W = rng.standard_normal((p, q))
         W /= np.linalg.norm(W, axis=1, keepdims=True)
         F = np.maximum(rng.standard_normal((n, q)) @ W.T + rng.uniform(-1, 1, p), 0.0)
         values = np.linalg.eigvalsh(F.T @ F / (n * p))[::-1]
         first.append(np.mean(values[1 : 1 + q]))
-        # A second radial function of degree 0 lies on top of this level: medians do not see it.
-        second.append(np.median(values[1 + q : 2 + q + int(levels[2].multiplicity)]))
+        # A second radial function of degree 0 lies on top of this level, first of all.
+        second.append(np.mean(values[2 + q : 2 + q + int(levels[2].multiplicity)]))
     assert np.mean(first) == pytest.approx(levels[1].eigenvalue.value, rel=0.03)
-    assert np.mean(second) == pytest.approx(levels[2].eigenvalue.value, rel=0.05)
+    assert np.mean(second) == pytest.approx(levels[2].eigenvalue.value, rel=0.03)
     if q == 12:
         assert gram_levels("relu(z)", q, 1)[1].eigenvalue.value == pytest.approx(0.0245, abs=1e-4)
 

@@ -7,7 +7,8 @@ inputs; preconditioned steps on residuals then bring all of them out:
 .. math:: B \leftarrow B + \eta \left[\tfrac1n F^\top\big((y - G(H)) \circ J\big)\right]
           \left(\tfrac1n J^\top J + \epsilon I\right)^{-1}, \qquad H = F B    [LW-6]
 
-with the gradients J of G at the rows of H, whitened Hermite features F of the directions found, and a link G fitted to rows held out.
+with whitened Hermite features F of the directions found, a link G fitted to rows held out, and its
+gradients J at the rows of H.
 """
 
 from __future__ import annotations
