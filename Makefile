@@ -10,6 +10,8 @@ PYTHON ?= $(shell for name in python3 python3.14 python3.13 python3.12 python3.1
 	$$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo $$name && break; done)
 UV := $(shell command -v uv 2>/dev/null)
 export UV_PYTHON_DOWNLOADS := never
+# Tests run on all cores already: more threads in each would only wait for each other.
+export OPENBLAS_NUM_THREADS ?= 1
 
 # venv,DIRECTORY creates an environment; install,DIRECTORY,WHAT fills it with constrained versions.
 ifdef UV

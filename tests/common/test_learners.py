@@ -18,15 +18,22 @@ from gradone.base.arrays import to_numpy
 from gradone.cli import app
 from gradone.learners import LEARNERS
 
-# What a learner must be told before it can be fitted to the data of scikit-learn's checks.
-NEEDED = {"bayes_amp": {"channel": gd.Target("z1", noise=1.0)}}
+# What a learner must be told before it can be fitted to the data of scikit-learn's checks, and small
+# networks: the contract does not depend on their size, and hundreds of fits are made here.
+GIVEN = {
+    "bayes_amp": {"channel": gd.Target("z1", noise=1.0)},
+    "giant_step": {"width": 32},
+    "residual_step": {"width": 32},
+    "layerwise": {"widths": (32, 16), "steps": 60},
+    "joint_network": {"widths": (32, 16), "steps": 60},
+}
 NAMES = list(LEARNERS)
 SECTIONS = ("Parameters", "Attributes", "Notes", "References", "Examples")
 ROWS, FEATURES = 400, 6
 
 
 def learner(name):
-    made = LEARNERS[name](**NEEDED.get(name, {}))
+    made = LEARNERS[name](**GIVEN.get(name, {}))
     if "random_state" in made.get_params():
         made.set_params(random_state=0)
     return made

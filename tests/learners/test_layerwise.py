@@ -277,3 +277,33 @@ def test_branches_are_parted():
             rest = h - H @ np.linalg.lstsq(H, h, rcond=None)[0]
             shares.append(1 - rest.var() / h.var())
         assert max(shares) > 0.8
+
+
+@pytest.mark.parametrize("make", [JointNetwork, Layerwise])
+def test_a_callback_may_end_the_training(make):
+    """What was learned until then is kept."""
+    pytest.importorskip("sklearn.callback")
+
+    class Stop:
+        """Asks for the end of the fit after three records."""
+
+        ended = 0
+
+        def setup(self, estimator, context):
+            pass
+
+        def on_fit_task_begin(self, estimator, context, **data):
+            pass
+
+        def on_fit_task_end(self, estimator, context, **data):
+            self.ended += 1
+            return self.ended == 3
+
+        def teardown(self, estimator, context):
+            pass
+
+    s = gd.Target("z1").sample(n=300, d=4, seed=0)
+    learner = make(steps=120, random_state=0).set_callbacks(Stop())
+    learner.fit(s.X, s.y)
+    assert learner.n_iter_ < 60
+    assert np.isfinite(learner.predict(s.X)).all()

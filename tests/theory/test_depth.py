@@ -364,6 +364,10 @@ def test_the_curve_at_finite_d_says_what_it_cannot_do():
         gd.predict(sight(), "depth", kappa=2.0, d=64, score="gaus")
     with pytest.raises(gd.BadData, match="method must be"):
         first_stage(sight(), d=64, n=100, method="magic")
+    with pytest.raises(gd.OutOfRegime, match="cannot be whitened"):
+        first_stage(sight(), d=64, n=60, whitened=True)
+    with pytest.raises(gd.OutOfRegime, match="not whitened"):
+        first_stage(sight(), d=64, n=600, whitened=True, method="power")
     with pytest.raises(gd.OutOfRegime, match="has several"):
         first_stage_threshold(gd.Might(outer="h1*h2", inner=P, branches=2))
     many = gd.Tree(outer="tanh(h)", inners=[P, "z + He2(z)/2"], exponents=[0.9, 0.7])

@@ -59,7 +59,8 @@ def row_overlap(rows: Any, W_star: np.ndarray, *, branches: int = 1) -> Overlap:
     (array([0.6]), 0.5)
     """
     unit = _unit_rows(rows, W_star.shape[1])
-    inside = np.square(unit @ W_star.T).reshape(len(unit), branches, -1).sum(axis=2)
+    inside = np.square(unit @ W_star.T).reshape(len(unit), branches, len(W_star) // branches)
+    inside = inside.sum(axis=2)
     value = np.sqrt(inside.mean(axis=0)) if len(unit) else np.zeros(branches)
     chance = math.sqrt(len(W_star) / (branches * W_star.shape[1]))
     return Overlap(value, np.zeros(branches), chance)

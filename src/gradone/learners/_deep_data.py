@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -59,10 +60,10 @@ class Scales:
     label_mean: float
     label_scale: float
 
-    def inputs(self, X: np.ndarray, dtype: object) -> np.ndarray:
+    def inputs(self, X: np.ndarray, dtype: Any) -> np.ndarray:
         """Standardized rows."""
         rows: np.ndarray = (X.astype(np.float64, copy=False) - self.mean) * self.factor
-        return rows.astype(dtype, copy=False)  # type: ignore[arg-type]
+        return rows.astype(dtype, copy=False)
 
 
 def split_data(

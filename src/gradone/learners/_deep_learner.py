@@ -202,6 +202,4 @@ class DeepLearner(CallbackSupportMixin, RegressorMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.array_api_support = True
-        # Trained in float32, some hundred updates on the small data sets of the checks.
-        tags.regressor_tags.poor_score = True
         return tags

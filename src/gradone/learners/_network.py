@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -32,7 +33,7 @@ class ReluNetwork:
     [12.0, 0.0]
     """
 
-    def __init__(self, sizes: Sequence[int], dtype: object = np.float32) -> None:
+    def __init__(self, sizes: Sequence[int], dtype: Any = np.float32) -> None:
         self.sizes = tuple(int(size) for size in sizes)
         shapes = list(zip((*self.sizes[1:], 1), self.sizes, strict=True))
         self.parameters = np.zeros(sum(out * (into + 1) for out, into in shapes), dtype)

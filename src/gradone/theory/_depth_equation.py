@@ -23,10 +23,14 @@ class SpectralEquation:
         Law of the score and of the directions.
     d, n : int
         Dimension, samples.
+    whitened : bool
+        Whether the eigenvalues are those relative to the sample covariance S: the resolvent is
+        that of C - x S, so t - x stands for t, and 0 for x.
     """
 
-    def __init__(self, law: LabelLaw, d: int, n: int) -> None:
+    def __init__(self, law: LabelLaw, d: int, n: int, *, whitened: bool = False) -> None:
         self.law, self.n, self.groups = law, n, len(law.sizes)
+        self.whitened = whitened
         self.members = np.array([d - int(law.sizes.sum()), *law.members], dtype=float)
         columns = [np.ones((len(law.t), 1)), law.rest]
         if law.common is not None:
@@ -51,6 +55,14 @@ class SpectralEquation:
         if self.law.common is not None:
             seen = seen + u[:, len(self.members) :: self.groups + 1]
         return u[:, 0], seen
+
+    def count(self, u: np.ndarray, x: np.ndarray) -> np.ndarray:
+        """Resolvent whose imaginary part counts eigenvalues."""
+        unseen, seen = self.parts(u)
+        if not self.whitened:
+            return np.asarray(unseen + seen.sum(axis=1))
+        Q = u @ (self.moments.T / self.n)  # the trace of S times the resolvent
+        return np.asarray(self.n * (Q / (1 + (self.law.t - x[:, None]) * Q)) @ self.law.share)
 
     def newton(self, u: np.ndarray, x: np.ndarray, steps: int) -> tuple[np.ndarray, np.ndarray]:
         """Iterates of Newton's method, and whether each is the solution.
@@ -81,6 +93,8 @@ class SpectralEquation:
     def _map(self, u: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Right side of the equation, and its derivative by the unknowns."""
         t, scalars = self.law.t, len(self.members)
+        if self.whitened:
+            t, x = t - x[:, None], np.zeros_like(x)
         kernel = t / (1 + t * (u @ (self.moments.T / self.n)))
         means = kernel @ self.weighted
         size = u.shape[1]

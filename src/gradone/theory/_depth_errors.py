@@ -113,7 +113,8 @@ def quadratic_kernel_error(
         from scipy.optimize import minimize_scalar
 
         mean = levels.mean(axis=0)
-        best = minimize_scalar(lambda x: excess(mean, x), bounds=(-8.0, 8.0), method="bounded").x
+        found = minimize_scalar(lambda x: excess(mean, x), bounds=(-8.0, 8.0), method="bounded")
+        best = float(found.x)
     else:
         best = math.log(penalty)
     return _mean(np.array([excess(part, best) for part in levels]))

@@ -206,7 +206,8 @@ def checked_score(score: Any) -> Score:
     if score not in SCORES:
         hint = did_you_mean(str(score), SCORES)
         raise BadData(f"score must be one of {', '.join(SCORES)}, got {score!r}.{hint}")
-    return score  # type: ignore[no-any-return]
+    checked: Score = score
+    return checked
 
 
 def at_dimension(target: HierarchicalTarget, d: int) -> LayeredRealization:
@@ -223,7 +224,7 @@ def at_dimension(target: HierarchicalTarget, d: int) -> LayeredRealization:
         )
     if target.signs == "random":
         widths = target.widths(d)
-        levels = [[1.0 - 2.0 * (i % 2) for i in range(width)] for width in widths[:-1]]
+        levels = tuple(tuple(1.0 - 2.0 * (i % 2) for i in range(w)) for w in widths[:-1])
         one_level = isinstance(target, Sight | Might) or len(levels) == 1
         target = replace(target, signs=levels[0] if one_level else levels)
     return target.realization(d)

@@ -50,10 +50,14 @@ class Outlier(NamedTuple):
 
 
 class Cells(NamedTuple):
-    """The d eigenvalues in increasing order, and their squared overlaps with each group (d, g)."""
+    """The d eigenvalues in increasing order, squared overlaps (d, g), squared lengths (d,).
+
+    Eigenvectors relative to a sample covariance do not have length 1.
+    """
 
     eigenvalues: np.ndarray
     overlaps: np.ndarray
+    lengths: np.ndarray
 
 
 def edge(t: np.ndarray, share: np.ndarray, alpha: float, side: int) -> tuple[float, float]:
@@ -110,7 +114,7 @@ def _root_beyond(t: np.ndarray, side: int, f: Callable[[float], float]) -> float
     return end + side * math.exp(brentq(lambda x: f(end + side * math.exp(x)), low, high))
 
 
-def spectrum_cells(law: LabelLaw, d: int, n: int, points: int) -> Cells:
+def spectrum_cells(law: LabelLaw, d: int, n: int, points: int, *, whitened: bool = False) -> Cells:
     """Positions of the d eigenvalues and overlaps of their eigenvectors, from [DT-1].
 
     Parameters
@@ -122,17 +126,19 @@ def spectrum_cells(law: LabelLaw, d: int, n: int, points: int) -> Cells:
     points : int
         Points of the path along which the resolvent is integrated. Its height above the real
         axis, and with it the error, is inversely proportional to it.
+    whitened : bool
+        Whether eigenvalues and eigenvectors are those relative to the sample covariance.
     """
-    equation = SpectralEquation(law, d, n)
-    x = np.linspace(*_range(law, d, n), points // 2)
+    equation = SpectralEquation(law, d, n, whitened=whitened)
+    x = np.linspace(*_range(law, d, n, whitened), points // 2)
     height = 2 * float(x[1] - x[0])
     u = _descended(equation, x, height)
     for _ in range(_PASSES):
-        unseen, seen = equation.parts(u)
+        _, seen = equation.parts(u)
         # Outliers may be narrower than any even grid: points go where the mass is, and where that
         # of the directions is that are sought; then the path comes closer to the axis.
         mass = (x - x[0]) / (x[-1] - x[0])
-        mass += _cumulative(x, unseen + seen.sum(axis=1), 1.0)
+        mass += _cumulative(x, equation.count(u, x + 1j * height), 1.0)
         mass += _cumulative(x, seen.sum(axis=1), 1.0)
         fine = np.interp(np.linspace(0.0, mass[-1], points), mass, x)
         start = [np.interp(fine, x, v.real) + 1j * np.interp(fine, x, v.imag) for v in u.T]
@@ -140,13 +146,20 @@ def spectrum_cells(law: LabelLaw, d: int, n: int, points: int) -> Cells:
         u = _solved(equation, np.stack(start, axis=1), x, height)
     unseen, seen = equation.parts(u)
     # What is broadened leaves the grid at its ends: totals are known and restored.
-    below = _cumulative(x, unseen + seen.sum(axis=1), float(d))
+    below = _cumulative(x, equation.count(u, x + 1j * height), float(d))
     ends = np.interp(np.arange(d + 1), below, x)
-    overlaps = [
-        np.diff(np.interp(ends, x, _cumulative(x, share, float(size))))
-        for share, size in zip(seen.T, law.sizes, strict=True)
-    ]
-    return Cells(np.interp(np.arange(d) + 0.5, below, x), np.stack(overlaps, axis=1))
+    # The mean of the inverse of a sample covariance.
+    scale = n / (n - d) if whitened else 1.0
+
+    def in_cells(resolvent: np.ndarray, total: float) -> np.ndarray:
+        return np.diff(np.interp(ends, x, _cumulative(x, resolvent, scale * total)))
+
+    overlaps = [in_cells(part, float(size)) for part, size in zip(seen.T, law.sizes, strict=True)]
+    return Cells(
+        eigenvalues=np.interp(np.arange(d) + 0.5, below, x),
+        overlaps=np.stack(overlaps, axis=1),
+        lengths=in_cells(unseen + seen.sum(axis=1), float(d)),
+    )
 
 
 def _cumulative(x: np.ndarray, resolvent: np.ndarray, total: float) -> np.ndarray:
@@ -157,7 +170,7 @@ def _cumulative(x: np.ndarray, resolvent: np.ndarray, total: float) -> np.ndarra
     return np.asarray(below * (total / below[-1]))
 
 
-def _range(law: LabelLaw, d: int, n: int) -> tuple[float, float]:
+def _range(law: LabelLaw, d: int, n: int, whitened: bool) -> tuple[float, float]:
     """Interval that holds all eigenvalues."""
     alpha = n / (d - int(law.sizes.sum()))
     ends = [edge(law.t, law.share, alpha, side)[1] for side in (-1, 1)]
@@ -165,7 +178,10 @@ def _range(law: LabelLaw, d: int, n: int) -> tuple[float, float]:
     found = [outlier(law, column, alpha) for column in columns]
     ends += [one.eigenvalue for one in found if one is not None]
     margin = _MARGIN * (max(ends) - min(ends))
-    return min(ends) - margin, max(ends) + margin
+    low, high = min(ends) - margin, max(ends) + margin
+    if whitened:  # means of the score, with weights that sum to one
+        low, high = max(low, float(law.t.min())), min(high, float(law.t.max()))
+    return low, high
 
 
 def _solved(

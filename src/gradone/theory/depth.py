@@ -52,7 +52,7 @@ class DepthTheory(Theory):
         :math:`\log n/\log d`; 0 is allowed.
     d : int, optional
         Dimension of the curve; the limit if it is not given.
-    score, method, select : str
+    score, method, select, whitened : optional
         The first stage at finite d, as of :func:`gradone.theory.first_stage`.
 
     Notes
@@ -101,19 +101,21 @@ class DepthTheory(Theory):
         score: Score = "gauss",
         method: Literal["spectral", "power"] = "spectral",
         select: Literal["edge", "size"] = "edge",
+        whitened: bool = False,
     ) -> xr.Dataset:
         """Errors at each kappa."""
         params: dict[str, Any] = {"noise": target.noise}
         if d is None:
-            if (score, method, select) != ("gauss", "spectral", "edge"):
-                raise BadData("score, method and select are about finite d: give d")
+            if (score, method, select, whitened) != ("gauss", "spectral", "edge", False):
+                raise BadData("score, method, select and whitened are about finite d: give d")
             values = _limits(target, kappa)
         else:
             from ._depth_first_stage import checked_stage
 
             d = whole_number("d", d, least=4)
-            params |= {"d": d, "score": score, "method": method, "select": select}
-            values = _finite(target, kappa, d, checked_stage(score, method, select))
+            stage = checked_stage(score, method, select, whitened)
+            params |= {"d": d, **stage._asdict()}
+            values = _finite(target, kappa, d, stage)
         return curve(
             {name: ("kappa", array) for name, array in values.items()},
             {"kappa": kappa},
