@@ -279,31 +279,52 @@ def test_branches_are_parted():
         assert max(shares) > 0.8
 
 
+class Overlaps:
+    """Callback that measures both hidden layers at every record, and may end the fit."""
+
+    def __init__(self, sample, end=None):
+        self.sample, self.end, self.rows, self.features = sample, end, [], []
+
+    def setup(self, estimator, context):
+        pass
+
+    def teardown(self, estimator, context):
+        pass
+
+    def on_fit_task_begin(self, estimator, context):
+        pass
+
+    def on_fit_task_end(self, estimator, context, *, fitted_estimator):
+        if context.task_name != "step":
+            return False
+        W, rows = self.sample.W_star, fitted_estimator.weights_
+        self.rows.append(np.sum((rows @ W.T) ** 2) / np.sum(rows**2))
+        hidden = fitted_estimator.hidden(self.sample.X, 2)
+        hidden = hidden - hidden.mean(axis=0)
+        y = self.sample.y - self.sample.y.mean()
+        self.features.append(np.sqrt(np.mean((y @ hidden) ** 2 / (hidden**2).sum(0) / (y @ y))))
+        return len(self.rows) == self.end
+
+
+@pytest.mark.parametrize("make", [JointNetwork, Layerwise])
+def test_a_callback_measures_the_layers_while_they_are_learned(make):
+    pytest.importorskip("sklearn.callback")
+    s = gd.Target("tanh(2*z1)").sample(n=600, d=20, seed=0)
+    seen = Overlaps(s)
+    make(random_state=0).set_callbacks(seen).fit(s.X, s.y)
+    assert seen.features[-1] > 0.7
+    if make is Layerwise:  # begins with what it has found; by chance 1/20
+        assert seen.rows[0] > 0.3
+    else:
+        assert seen.rows[0] < 0.1
+        assert seen.rows[-1] > seen.rows[0]
+
+
 @pytest.mark.parametrize("make", [JointNetwork, Layerwise])
 def test_a_callback_may_end_the_training(make):
     """What was learned until then is kept."""
     pytest.importorskip("sklearn.callback")
-
-    class Stop:
-        """Asks for the end of the fit after three records."""
-
-        ended = 0
-
-        def setup(self, estimator, context):
-            pass
-
-        def on_fit_task_begin(self, estimator, context, **data):
-            pass
-
-        def on_fit_task_end(self, estimator, context, **data):
-            self.ended += 1
-            return self.ended == 3
-
-        def teardown(self, estimator, context):
-            pass
-
     s = gd.Target("z1").sample(n=300, d=4, seed=0)
-    learner = make(steps=120, random_state=0).set_callbacks(Stop())
-    learner.fit(s.X, s.y)
-    assert learner.n_iter_ < 60
+    learner = make(steps=120, random_state=0).set_callbacks(Overlaps(s, end=3)).fit(s.X, s.y)
+    assert learner.n_iter_ <= 40  # twelve records of ten updates
     assert np.isfinite(learner.predict(s.X)).all()

@@ -91,6 +91,15 @@ class DeepLearner(CallbackSupportMixin, RegressorMixin, BaseEstimator):
             steps = max(_LEAST_STEPS, round(base * math.sqrt(len(data.y) / self.batch_size)))
         return Schedule(steps, self.batch_size, self.step_size, self.weight_decay)
 
+    def _moment(self, trainer: Trainer, X: Any) -> dict[str, Any]:
+        """The learner as it is now, for callbacks: overlaps are measured while it trains."""
+        assert trainer.network is not None
+        return {
+            "_model": trainer.network,
+            "weights_": like(X, trainer.network.weights[0]),
+            "constant_": False,
+        }
+
     def _keep(self, trainer: Trainer) -> None:
         """What the training has recorded."""
         self._history = {

@@ -56,6 +56,7 @@ class Trainer:
     data: SplitData
     schedule: Schedule
     rng: np.random.Generator
+    network: ReluNetwork | None = None
     best: ReluNetwork | None = None
     best_mse: float = math.inf
     made: int = 0
@@ -74,7 +75,7 @@ class Trainer:
 
     def _cycle(self, network: ReluNetwork) -> Iterator[None]:
         """Updates; pauses after every record."""
-        data, plan = self.data, self.schedule
+        data, plan, self.network = self.data, self.schedule, network
         batch = min(plan.batch_size, len(data.y))
         gradient = network.backpropagation(batch)
         optimizer = AdamW(network.parameters, weight_decay=plan.weight_decay)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import closing
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -145,7 +146,8 @@ class JointNetwork(DeepLearner):
         rows = random_rows(self.init, self.widths[0], data.X.shape[1], rng)
         network = ReluNetwork.drawn(rows, self.widths, rng)
         trainer = Trainer(data, self._schedule(data, _STEPS), rng)
-        with closing(fit_steps(self, RECORDS, X=X, y=y)) as records:
+        moment = partial(self._moment, trainer, X)
+        with closing(fit_steps(self, RECORDS, X=X, y=y, learned=moment)) as records:
             trainer.run(network, records)
         self._keep(trainer)
         assert trainer.best is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from contextlib import closing
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -214,7 +215,9 @@ class Layerwise(DeepLearner):
         rows = np.concatenate(
             [spectrum.weighted_rows(widths[0] - half, rng), spectrum.power_rows(half, rng)]
         )
-        with closing(fit_steps(self, RECORDS * self.rounds, X=X, y=y)) as records:
+        moment = partial(self._moment, trainer, X)
+        total = RECORDS * self.rounds
+        with closing(fit_steps(self, total, X=X, y=y, learned=moment)) as records:
             for _ in range(self.rounds):
                 before = trainer.best_mse
                 finished = trainer.run(ReluNetwork.drawn(rows, widths, rng), records)
