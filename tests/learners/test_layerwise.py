@@ -207,6 +207,7 @@ def test_noise_is_predicted_by_the_mean_label(preset):
     assert "Predicts the mean label" in learner.diagnosis_
 
 
+@pytest.mark.stat
 @pytest.mark.parametrize("preset", PRESETS)
 def test_inputs_may_be_correlated_and_of_any_scale(preset):
     """A linear map of the inputs: the same labels, as well explained."""

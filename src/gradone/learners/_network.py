@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ._standardize import chunk_rows, row_blocks
+
 _DECAY_OF_MEAN, _DECAY_OF_SQUARE, _FLOOR = 0.9, 0.999, 1e-8
 _RISE, _START, _END = 0.3, 25.0, 1e4  # share of the rise; peak/start, start/end of the rate
 
@@ -81,12 +83,16 @@ class ReluNetwork:
 
     def sensitivity(self, X: np.ndarray) -> np.ndarray:
         r"""Mean of :math:`\nabla f\, \nabla f^\top` over rows (d, d): what f depends on."""
-        active = [self.hidden(X, layer) > 0 for layer in range(1, len(self.sizes))]
-        gradient = active[-1] * self.weights[-1][0]
-        for layer in reversed(range(1, len(active))):
-            gradient = (gradient @ self.weights[layer]) * active[layer - 1]
-        # Products of the first layer last: p x p is all that the rows are summed in.
-        return self.weights[0].T @ (gradient.T @ gradient / len(X)) @ self.weights[0]
+        total = np.zeros((self.sizes[1], self.sizes[1]))
+        for part in row_blocks(len(X), chunk_rows(sum(self.sizes), X.itemsize)):
+            layers = range(1, len(self.sizes))
+            active = [self.hidden(X[part], layer) > 0 for layer in layers]
+            gradient = active[-1] * self.weights[-1][0]
+            for layer in reversed(layers[:-1]):
+                gradient = (gradient @ self.weights[layer]) * active[layer - 1]
+            total += gradient.T @ gradient
+        found: np.ndarray = self.weights[0].T @ (total / len(X)) @ self.weights[0]
+        return found
 
     def backpropagation(self, rows: int) -> Backpropagation:
         """Gradients of this network for batches of that many rows."""
