@@ -24,9 +24,7 @@ from ..language.breaks import zero_planes
 from ..language.evaluate import evaluate
 from ..language.tree import Node
 from ..target import Target
-from .algebraic_levels import is_quadratic
 from .base import Outcomes, Posterior, PosteriorChannel
-from .convolved_products import ConvolvedProduct, convolved_product, is_diagonal
 from .formulas import Formula, formulas
 from .label_mean import mean_in_region
 from .label_rule import PROBE_RADIUS, LabelRule, label_rule, probe_points
@@ -284,8 +282,6 @@ class DeterministicPosterior(PosteriorChannel):
 
     def outcomes(self, omega: np.ndarray, V: np.ndarray, *, curvature: bool = False) -> Outcomes:
         """Every label that may come out at the prior means `omega` (m, r), covariance `V`."""
-        if self._product is not None and is_diagonal(V):
-            return self._relabeled(self._product.outcomes(omega, V, curvature=curvature))
         m = len(omega)
         rule = self._rule(omega, V)
         y = np.concatenate([rule.y, np.tile(self._values, (m, 1))], axis=1)
@@ -301,32 +297,6 @@ class DeterministicPosterior(PosteriorChannel):
             dg = np.zeros(shape)
             dg.reshape(m * k, self.r, self.r)[used] = found.dg
         return Outcomes(y, weight, log_z.reshape(m, k), g.reshape(shape[:3]), dg)
-
-    @cached_property
-    def _product(self) -> ConvolvedProduct | None:
-        """Rule for a product of powers of all variables that no other rule does well."""
-        first, *others = self._sheets
-        if (
-            others
-            or not 2 <= first.k == self.r
-            or first.formula.conditions
-            or is_quadratic(first.f)
-        ):
-            return None
-        return convolved_product(first.f, self.resolution)
-
-    def _relabeled(self, inner: Outcomes) -> Outcomes:
-        """Outcomes of the only formula as labels of the target."""
-        relabeled = self._sheets[0].relabeled
-        y = relabeled.label(inner.y)
-        _, log_slope = relabeled(y)
-        is_label = np.isfinite(y) & np.isfinite(log_slope)  # else lost where labels saturate
-        log_slope = np.where(is_label, log_slope, 0.0)
-        return inner._replace(
-            y=np.where(is_label, y, 0.0),
-            weight=np.where(is_label, inner.weight * np.exp(-log_slope), 0.0),
-            log_z=inner.log_z + log_slope,
-        )
 
     def mean(self, omega: np.ndarray, V: np.ndarray) -> np.ndarray:
         """Mean of the label at prior means `omega` (m, r): the Bayes-optimal prediction (m,)."""
