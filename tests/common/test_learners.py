@@ -18,8 +18,8 @@ from gradone.base.arrays import to_numpy
 from gradone.cli import app
 from gradone.learners import LEARNERS
 
-# What a learner must be told before it can be fitted to the data of scikit-learn's checks, and small
-# networks: the contract does not depend on their size, and hundreds of fits are made here.
+# What a learner must be told before it can be fitted to the data of scikit-learn's checks, and
+# small networks: the contract does not depend on their size, and hundreds of fits are made here.
 GIVEN = {
     "bayes_amp": {"channel": gd.Target("z1", noise=1.0)},
     "giant_step": {"width": 32},
