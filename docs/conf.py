@@ -33,8 +33,11 @@ myst_heading_anchors = 3
 napoleon_google_docstring = False
 napoleon_use_param = False  # types are words such as "ndarray (n, r)", not names to look up
 napoleon_use_rtype = False
+napoleon_use_ivar = True  # attributes of a fitted learner may also be properties, described once
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
+# Shapes such as "(n, d)" stand where Sphinx expects the names of types.
+suppress_warnings = ["ref.python"]
 # The top level documents the public names; pages of modules hold what is left.
 autosummary_context = {
     "public_names": [name for name in gradone.__all__ if name[0] != "_"],

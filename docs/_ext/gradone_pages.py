@@ -5,6 +5,7 @@ directives ``reference-list`` and ``zoo-table`` print the two tables. Docstrings
 protected from a rule of napoleon that is not ours.
 """
 
+import re
 from collections import Counter
 
 from docutils import nodes
@@ -108,9 +109,15 @@ def keep_colon(app, what, name, obj, options, lines):
         lines[:0] = ["..", ""]
 
 
+def skip_routing(app, what, name, obj, skip, options):
+    """Leave out the methods that scikit-learn adds to every estimator to route metadata."""
+    return True if re.fullmatch(r"set_\w+_request|get_metadata_routing", name) else None
+
+
 def setup(app):
     """Register the role and the directives."""
     app.connect("autodoc-process-docstring", keep_colon, priority=400)  # before napoleon
+    app.connect("autodoc-skip-member", skip_routing)
     app.add_role("cite", Cite())
     app.add_directive("reference-list", ReferenceList)
     app.add_directive("zoo-table", ZooTable)

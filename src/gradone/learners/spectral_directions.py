@@ -58,12 +58,12 @@ class SpectralDirections(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
 
     Attributes
     ----------
-    directions_ : array (n_directions_, d)
+    directions_ : array (k, d)
         Orthonormal rows, in units of the standardized features: ``transform`` returns
         ``((X - mean_) / scale_) @ directions_.T``. Those seen to first order come first.
     n_directions_ : int
         Number of directions.
-    eigenvalues_ : array (n_directions_,)
+    eigenvalues_ : array (k,)
         Eigenvalue that each direction was found with.
     first_order_rank_, second_order_rank_ : int
         Number of directions found at each order; a direction may count in both. With a channel
@@ -156,7 +156,7 @@ class SpectralDirections(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         return self
 
     def transform(self, X: Any) -> Any:
-        """Coordinates of new inputs along the directions, (n, n_directions_)."""
+        """Coordinates of new inputs along the k directions, (n, k)."""
         xp, X = check_new(self, X, method="transform")
         if not self.n_directions_:
             warnings.warn(

@@ -58,7 +58,7 @@ class Student:
         - ``"plain"``: S = eta G(W);
         - ``"extragradient"``: S = eta G(W + inner_step_size G(W));
         - ``"sam"``: S = eta G(W - abs(inner_step_size) G(W));
-        - ``"sam_normalized"``: S = eta G(W - radius G(W)/|G(W)|), Frobenius norm over all neurons;
+        - ``"sam_normalized"``: S = eta G(W - radius U), U = G(W) over its Frobenius norm;
         - ``"k_steps"``: `inner_steps` plain steps of size eta on the same batch, S their sum;
         - ``"look_ahead"``: `inner_steps` plain steps of size inner_step_size (eta if it is None) on
           the same batch, S = interpolation times their sum.

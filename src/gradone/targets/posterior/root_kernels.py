@@ -95,7 +95,7 @@ def _polynomial(c: np.ndarray, degree: int, v: float) -> float:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def line_roots(coefficients: np.ndarray, reach: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Roots within |v| <= reach of polynomials (degree + 1, lines): line of each root, its v."""
+    """Roots v in [-reach, reach] of polynomials (degree + 1, lines): line of each root, its v."""
     degree, lines = len(coefficients) - 1, coefficients.shape[1]
     line = np.empty(degree * lines, dtype=np.int64)
     root = np.empty(degree * lines)

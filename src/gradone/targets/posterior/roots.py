@@ -39,7 +39,7 @@ class LineRoots:
     def along(
         self, d: np.ndarray, x: np.ndarray, y: np.ndarray, reach: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Line and parameter v of every root with |v| <= reach (lines,), sorted by line.
+        """Line and parameter v of every root in [-reach, reach] (lines,), by line.
 
         Parameters
         ----------
