@@ -47,10 +47,9 @@ def test_real_gradient_steps_follow_the_theory(rng, activation, noise, alpha, se
             ridge_errors(rng, W, activation, np.sin, noise, round(alpha * D), setting["ridge"])
         )
     test, train = np.array(runs).T
-    # Relative corrections of order 1/d, with a factor that grows to 5 next to strong spikes.
-    bias = theory.known_bias.item()
-    size = 5 / D * theory.excess_mse.item() + abs(bias)
-    assert within(test, theory.excess_mse.item() + bias, size)
+    # Relative corrections of order 1/d, with a factor that grows to 5 next to strong spikes. The
+    # known bias is not taken off: it was read off simulations like these.
+    assert within(test, theory.excess_mse.item(), 5 / D * theory.excess_mse.item())
     assert within(train, theory.train_mse.item(), 5 / D * theory.train_mse.item())
 
 
