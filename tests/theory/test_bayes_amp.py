@@ -5,6 +5,7 @@ import pytest
 from scipy.special import erf, erfc
 
 import gradone as gd
+from gradone.theory._fixed_points import StateEvolution
 
 REFERENCE = [  # target, noise, alpha, eigenvalues of M, tolerance
     ("sign(z1*z2)", 0.0, 3.0, (0.242706, 0.242706), 1e-4),
@@ -66,6 +67,22 @@ def test_errors_of_the_parity_are_those_of_the_closed_form():
     state = gd.predict("sign(z1*z2)", "bayes_amp", alpha=4.0)
     assert float(state.test_mse[0]) == pytest.approx(0.80169, abs=1e-4)
     assert float(state.zero_one_error[0]) == pytest.approx(0.32424, abs=1e-4)
+
+
+def test_a_fixed_point_that_the_iteration_reaches_is_stable():
+    """The rate by which a plain iteration of the map approaches it.
+
+    Would catch: the asymmetry of a rough rule taken for a growing deviation (2.13).
+    """
+    target, alpha = gd.Target("relu(z1) + relu(z2)", noise=0.01), 1.6
+    found = gd.predict(target, "bayes_amp", alpha=[alpha])
+    evolution, M = StateEvolution(target), found.overlap.values[0] + 0.02 * np.eye(2)
+    away = []
+    for _ in range(4):
+        M = evolution.step(M, alpha)
+        away.append(np.trace(M - found.overlap.values[0]))
+    assert float(found.rate[0]) == pytest.approx(away[-1] / away[-2], abs=0.03)
+    assert float(found.rate[0]) < 0.9
 
 
 @pytest.mark.parametrize(("alpha", "rate"), [(3.0, 0.8724), (4.0, 0.7945), (6.0, 0.6835)])

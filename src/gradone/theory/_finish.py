@@ -18,12 +18,16 @@ UNLEARNED = 1e-4  # overlaps below it belong to directions that are not learned
 PERFECT = 1 - 1e-5  # overlaps above it are perfect recovery
 COARSE = {1: 0, 2: -2, 3: -1, 4: -1}  # resolution of the rule over prior means in a coarse climb
 _RATES = {1: 0, 2: -1, 3: -1, 4: -1}  # the same for derivatives of the map
+_FIRST = {1: 1, 2: 0, 3: 1, 4: 1}  # the same for the first answer, and how fine it may become
+_FINEST = 1
+_GOAL = 1e-4  # error at which an answer is not refined
+_LEAST_GAIN = 0.02  # of a refinement: a rule is not trusted to converge faster
 CLOSE = 0.03  # what comes so close to turning out otherwise is not decided by a coarse climb
 TOLERANCE = 1e-7  # of a finished fixed point
 _NEAR = 0.02  # farthest that the end of a coarse climb may be from the fixed point
 _DIFFERENCE = 1e-4
 _NEWTON_STEPS = 3
-_NEGLIGIBLE = 1e-4  # move after which the averages need not be computed again
+_NEGLIGIBLE = 1.5e-3  # move after which the averages need not be computed again
 _SHORT = 1e-3  # move of Newton's steps that leaves less than a tenth of the negligible
 _RATE_ERROR = 0.005  # relative
 _DERIVATIVE_ERROR = 0.05  # relative, of the differences that Newton's steps use
@@ -51,10 +55,19 @@ class FixedPoint(NamedTuple):
     """What happened, in words."""
 
 
+class Refined(NamedTuple):
+    """Averages at one overlap matrix by rules over prior means that become finer."""
+
+    rules: tuple[Averages, ...]
+    """From the coarsest to the finest rule."""
+    best: Averages
+    """By the finest rule, with what a finer channel changes."""
+
+
 def finish(
     evolution: StateEvolution, found: Climb, alpha: float, *, coarse: bool = False
 ) -> FixedPoint | None:
-    """Fixed point at the end of a climb, by Newton's steps at two resolutions, with its errors.
+    """Fixed point at the end of a climb, by Newton's steps, with its errors.
 
     Parameters
     ----------
@@ -67,52 +80,29 @@ def finish(
     coarse : bool
         Whether the climb was coarse. Then the answer is None if its end is in doubt.
     """
-    M, count = found.M, found.n_iter
-    basis = _learned_basis(evolution, M)
-    derivative, gradients = _derivatives(evolution, M, alpha, basis)
-    count += 2 * len(basis)
+    basis = _learned_basis(evolution, found.M)
+    derivative, gradients, neighbors = _derivatives(evolution, found.M, alpha, basis)
+    count = found.n_iter + len(basis) + 1
     rate = float(np.abs(np.linalg.eigvals(derivative)).max(initial=0.0))
     solve = np.linalg.pinv(np.eye(len(basis)) - derivative)
-    here = evolution.averages(M)
-    ahead = np.zeros(len(basis))  # from where `here` was computed to M
+    M = found.M
     if coarse:
         if rate > 1 - CLOSE:
             return None
-        residual = _coordinates(here, M, alpha, basis)
-        for _ in range(_NEWTON_STEPS):
-            ahead = solve @ residual
-            M = M + np.tensordot(ahead, basis, axes=1)
-            if not _is_small(M - found.M, found.M) or np.abs(M - found.M).max() > _NEAR:
-                return None
-            if np.abs(ahead).max(initial=0.0) < _SHORT:
-                break
-            here, count = evolution.averages(M), count + 1
-            before, residual = residual, _coordinates(here, M, alpha, basis)
-            solve = _updated(solve, ahead, before - residual)
-        else:
+        nearby = _nearby(neighbors, M, alpha, basis, solve)
+        if nearby is None:
             return None
-    start, best = M, evolution.fine_averages(M)
-    # What the resolution changes in the averages, with those at M by their gradients.
-    coarser = np.array(here[1:]) + gradients @ ahead
-    resolved = np.abs(np.array(best[1:]) - coarser)
-    residual = _coordinates(best, M, alpha, basis)
-    for _ in range(_NEWTON_STEPS):
-        move = np.tensordot(solve @ residual, basis, axes=1)
-        if not _is_small(M + move - start, start):
-            break
-        M = M + move
-        if np.abs(move).max(initial=0.0) < _NEGLIGIBLE:
-            residual = _DERIVATIVE_ERROR * residual  # what Newton's step leaves of it
-            break
-        best, count = evolution.fine_averages(M), count + 1
-        residual = _coordinates(best, M, alpha, basis)
-    # What the resolution changed, and what is left of the residual.
-    left = np.abs(solve) @ (np.abs(residual) + TOLERANCE)
-    error = float(np.abs(M - start).max(initial=0.0) + left.max(initial=TOLERANCE))
-    log_evidence, test_mse = resolved + error * np.abs(gradients).sum(axis=1)
-    at_error = Averages(
-        np.abs(best.information - here.information), float(log_evidence), float(test_mse)
-    )
+        M, solve, used = nearby
+        count += used
+    reached = _newton(evolution, M, alpha, basis, solve)
+    count += reached.n_iter
+    best = reached.at.best
+    log_evidence, test_mse = np.array(best[1:]) + gradients @ reached.step
+    errors = _scalar_errors(reached.at) + reached.error * np.abs(gradients).sum(axis=1)
+    errors += _DERIVATIVE_ERROR * np.abs(gradients @ reached.step)
+    J = [at.information for at in reached.at.rules]
+    spread = _left_by_rules(*J) + np.abs(best.information - J[-1])
+    at_error = Averages(spread, *map(float, errors))
     status = (
         "converged"
         if found.converged
@@ -121,8 +111,112 @@ def finish(
         "near a threshold convergence is slow"
     )
     # Differences are taken at a low resolution, and next to the fixed point.
-    rate_error = _RATE_ERROR * rate + error / max(1e-3, 1 - rate)
-    return FixedPoint(M, error, best, at_error, rate, rate_error, count, found.converged, status)
+    rate_error = _RATE_ERROR * rate + reached.error / max(1e-3, 1 - rate)
+    return FixedPoint(
+        reached.M,
+        reached.error,
+        Averages(best.information, float(log_evidence), float(test_mse)),
+        at_error,
+        rate,
+        rate_error,
+        count,
+        found.converged,
+        status,
+    )
+
+
+def _nearby(
+    neighbors: _Neighbors, M: np.ndarray, alpha: float, basis: np.ndarray, solve: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, int] | None:
+    """Fixed point at a low resolution next to M, inverse derivative, and evaluations.
+
+    None if it is not close.
+    """
+    shift, before, move = np.zeros_like(M), np.zeros(0), np.zeros(0)
+    for count in range(1, _NEWTON_STEPS + 1):
+        residual = _coordinates(neighbors.averages(shift), M + shift, alpha, basis)
+        if count > 1:
+            solve = _updated(solve, move, before - residual)
+        move, before = solve @ residual, residual
+        shift = shift + np.tensordot(move, basis, axes=1)
+        if not _is_small(shift, M) or np.abs(shift).max() > _NEAR:
+            return None
+        if np.abs(move).max(initial=0.0) < _SHORT:
+            return M + shift, solve, count
+    return None
+
+
+class _Reached(NamedTuple):
+    """Fixed point with a rule over prior means."""
+
+    M: np.ndarray
+    error: float
+    at: Refined
+    """Averages next to M."""
+    step: np.ndarray
+    """From there to M, in the coordinates of the basis."""
+    n_iter: int
+
+
+def _newton(
+    evolution: StateEvolution, M: np.ndarray, alpha: float, basis: np.ndarray, solve: np.ndarray
+) -> _Reached:
+    """Fixed point next to M by Newton's steps, with rules that become finer as it needs them."""
+    start, rule, count = M, _FIRST[evolution.r], 0
+    while count < _NEWTON_STEPS:
+        count += 1
+        at = evolution.refined(M, rule)
+        while (unresolved := _unresolved(at, M, alpha, basis, solve)).max(initial=0.0) > _GOAL:
+            if rule == _FINEST:
+                break
+            rule += 1
+            at = evolution.refined(M, rule)
+        residual = _coordinates(at.best, M, alpha, basis)
+        step = solve @ residual
+        move = np.tensordot(step, basis, axes=1)
+        if not _is_small(M + move - start, start):
+            step = np.zeros(len(basis))
+            break
+        M = M + move
+        if np.abs(move).max(initial=0.0) < _NEGLIGIBLE:
+            residual = _DERIVATIVE_ERROR * residual  # what Newton's step leaves of it
+            break
+    left = np.abs(solve) @ (np.abs(residual) + TOLERANCE) + unresolved
+    return _Reached(M, float(left.max(initial=TOLERANCE)), at, step, count)
+
+
+def _unresolved(
+    at: Refined, M: np.ndarray, alpha: float, basis: np.ndarray, solve: np.ndarray
+) -> np.ndarray:
+    """What finer rules and channels would change in the coordinates of the fixed point."""
+    *levels, best = (
+        solve @ _coordinates(averages, M, alpha, basis) for averages in (*at.rules, at.best)
+    )
+    return _left_by_rules(*levels) + np.abs(best - levels[-1])
+
+
+def _left_by_rules(coarsest: np.ndarray, coarse: np.ndarray, fine: np.ndarray) -> np.ndarray:
+    r"""Error of the finest of three rules, each with a step smaller by the square root of two.
+
+    That of the trapezoidal rule of step h falls like :math:`\exp(-c/h^2)`: a refinement gains the
+    square of what the one before gained.
+
+    Examples
+    --------
+    >>> _left_by_rules(np.array([1.0]), np.array([0.1]), np.array([0.4])).round(3).tolist()
+    [0.033]
+    """
+    before, last = np.abs(coarse - coarsest), np.abs(fine - coarse)
+    size = float(before.max(initial=0.0))
+    gain = (float(last.max(initial=0.0)) / size) ** 2 if size else 1.0
+    return last * min(max(gain, _LEAST_GAIN), 1.0)
+
+
+def _scalar_errors(at: Refined) -> np.ndarray:
+    """Errors of the mean of log Z and of the error of labels where they were computed."""
+    *levels, best = (np.array(averages[1:]) for averages in (*at.rules, at.best))
+    by_rules = [_left_by_rules(*column) for column in np.array(levels).T[:, :, None]]
+    return np.concatenate(by_rules) + np.abs(best - levels[-1])
 
 
 def _updated(solve: np.ndarray, move: np.ndarray, change: np.ndarray) -> np.ndarray:
@@ -149,60 +243,58 @@ def _room(M: np.ndarray) -> float:
 
 
 def _learned_basis(evolution: StateEvolution, M: np.ndarray) -> np.ndarray:
-    """Orthonormal basis of the symmetric matrices over the learned directions, (k, r, r)."""
+    """Orthonormal basis of the matrices over the learned directions that the iteration visits.
+
+    (k, r, r): symmetric ones that also have the symmetries which the target leaves to M. The map
+    keeps the order of matrices, so by the theorem of Perron and Frobenius a matrix that shrinks
+    slowest is positive; its mean over the symmetries shrinks as slowly, and is among these.
+    """
     overlaps, Q = np.linalg.eigh(M)
     rows = Q[:, (overlaps >= UNLEARNED) & (overlaps < PERFECT)].T
     if not len(rows):
         return np.zeros((0, *M.shape))
     basis = rows.T @ symmetric_basis(len(rows)) @ rows
-    if evolution.r < 3:
-        return basis
-    # Matrices that break a sign symmetry of M are dear to visit in high dimension, and the
-    # iteration never leaves the symmetric ones.
     maps = _group(evolution, M).maps
-    signs = maps[np.abs(np.einsum("kii->ki", maps)).min(axis=1) > 0.5]
-    return np.array([E for E in basis if np.allclose(symmetrized(signs, E), E, atol=1e-9)])
+    flat = np.array([symmetrized(maps, E) for E in basis]).reshape(len(basis), -1)
+    _, kept, right = np.linalg.svd(flat)
+    return right[: int((kept > 0.5).sum())].reshape(-1, *M.shape)
 
 
 def _derivatives(
     evolution: StateEvolution, M: np.ndarray, alpha: float, basis: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray, _Neighbors]:
     """Derivative of the map in `basis`, and gradients (2, k) of the other averages.
 
-    By central differences at a low resolution.
+    By differences at a low resolution, between neighbors that are also given back.
     """
     size = min(_DIFFERENCE, 0.05 * _room(M))
     # A new channel: what it chooses for the first neighbor it keeps for the others.
     neighbors = _Neighbors(evolution, M, evolution.rough_channel())
     derivative, gradients = np.zeros((len(basis), len(basis))), np.zeros((2, len(basis)))
+    here = neighbors.averages(np.zeros_like(M)) if len(basis) else None
     for j, E in enumerate(basis):
-        up, down = (neighbors.averages(h * E) for h in (size, -size))
-        change = overlap_step(up.information, alpha) - overlap_step(down.information, alpha)
-        derivative[:, j] = np.tensordot(basis, change, axes=2) / (2 * size)
-        gradients[:, j] = np.subtract(up[1:], down[1:]) / (2 * size)
-    return derivative, gradients
+        assert here is not None
+        there = neighbors.averages(size * E)
+        change = overlap_step(there.information, alpha) - overlap_step(here.information, alpha)
+        derivative[:, j] = np.tensordot(basis, change, axes=2) / size
+        gradients[:, j] = np.subtract(there[1:], here[1:]) / size
+    return derivative, gradients, neighbors
 
 
 class _Neighbors:
-    """Averages around an overlap matrix; symmetries of the target save half of them."""
+    """Averages around an overlap matrix, at a low resolution."""
 
     def __init__(self, evolution: StateEvolution, M: np.ndarray, channel: PosteriorChannel) -> None:
         self.M, self.channel = M, channel
         self.resolution = _RATES[evolution.r]
-        self.maps = _group(evolution, M).maps
-        self.known: list[tuple[np.ndarray, Averages]] = []
+        self.known: dict[bytes, Averages] = {}
 
     def averages(self, shift: np.ndarray) -> Averages:
         """Averages at ``M + shift``."""
-        for other, known in self.known:
-            moved = self.maps @ shift @ self.maps.swapaxes(1, 2)
-            same = np.abs(moved - other).max(axis=(1, 2)) < 1e-6 * np.abs(shift).max()
-            if same.any():
-                S = self.maps[same.argmax()]
-                return known._replace(information=S.T @ known.information @ S)
-        at = averages(self.channel, self.M + shift, self.resolution, around=self.M)
-        self.known.append((shift, at))
-        return at
+        key = shift.tobytes()
+        if key not in self.known:
+            self.known[key] = averages(self.channel, self.M + shift, self.resolution, around=self.M)
+        return self.known[key]
 
 
 def _group(evolution: StateEvolution, M: np.ndarray) -> Symmetries:

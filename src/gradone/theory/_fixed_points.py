@@ -11,7 +11,7 @@ from ..targets.language.tree import Call, nodes
 from ..targets.posterior import PosteriorChannel, posterior_channel
 from ..targets.target import Target
 from ._climb import Climb, climb
-from ._finish import CLOSE, COARSE, TOLERANCE, UNLEARNED, FixedPoint, finish
+from ._finish import CLOSE, COARSE, TOLERANCE, UNLEARNED, FixedPoint, Refined, finish
 from ._state_evolution import (
     Averages,
     averages,
@@ -39,7 +39,7 @@ class StateEvolution:
     def __init__(self, target: Target) -> None:
         self.target, self.r = target, target.r
         self._channels: dict[int, PosteriorChannel] = {}
-        self._known: dict[tuple[bytes, bool], Averages] = {}
+        self._known: dict[tuple[bytes, int, int], Averages] = {}
         self._last_within: dict[bytes, tuple[float, np.ndarray]] = {}
 
     def channel(self, resolution: int) -> PosteriorChannel:
@@ -55,30 +55,31 @@ class StateEvolution:
 
     def averages(self, M: np.ndarray, *, coarse: bool = False) -> Averages:
         """Averages at the usual resolution or a coarse one, kept for other values of alpha."""
-        key = M.tobytes(), coarse
+        return self._at(M, -1, COARSE[self.r]) if coarse else self._at(M, 0, 0)
+
+    def _at(self, M: np.ndarray, channel: int, rule: int) -> Averages:
+        """Averages at resolutions of the channel and of the rule over prior means."""
+        key = M.tobytes(), channel, rule
         if key not in self._known:
             if len(self._known) > 2000:
                 self._known.clear()
-            self._known[key] = (
-                averages(self.channel(-1), M, COARSE[self.r])
-                if coarse
-                else averages(self.channel(0), M)
-            )
+            self._known[key] = averages(self.channel(channel), M, rule)
         return self._known[key]
 
-    def fine_averages(self, M: np.ndarray) -> Averages:
-        """Averages with a finer rule over prior means, plus what a finer channel changes.
+    def refined(self, M: np.ndarray, rule: int) -> Refined:
+        """Averages with finer and finer rules over prior means, up to the resolution `rule`.
 
-        The latter on few prior means.
+        And what a finer channel changes, on few prior means.
         """
+        rules = tuple(self._at(M, 0, rule - back) for back in (2, 1, 0))
         few = COARSE[self.r]
-        many = averages(self.channel(0), M, 1)
-        fine, usual = (averages(self.channel(i), M, few) for i in (1, 0))
-        return Averages(
-            many.information + fine.information - usual.information,
-            many.log_evidence + fine.log_evidence - usual.log_evidence,
-            many.test_mse + fine.test_mse - usual.test_mse,
+        fine, usual = self._at(M, 1, few), self._at(M, 0, few)
+        best = Averages(
+            rules[-1].information + fine.information - usual.information,
+            rules[-1].log_evidence + fine.log_evidence - usual.log_evidence,
+            rules[-1].test_mse + fine.test_mse - usual.test_mse,
         )
+        return Refined(rules, best)
 
     def step(self, M: np.ndarray, alpha: float, *, coarse: bool = False) -> np.ndarray:
         """One iteration [SE-1]."""

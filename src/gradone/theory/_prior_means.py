@@ -10,6 +10,7 @@ import numpy as np
 # is integrated has features a few times sharper than that.
 _STEP = {1: 0.3, 2: 0.7, 3: 0.85, 4: 1.0}
 _CUT = 6.0  # standard deviations kept
+_ROUGH_CUTS = {-2: 4.5, -1: 5.0, 0: 5.5}  # by resolution: what is beyond is less than other errors
 _PERFECT = 1 - 1e-5  # overlaps above it: the posterior is a point
 _SMOOTH = 0.02  # overlaps below it: the integrand is almost a polynomial on the scale of omega
 _SAME = 1e-10
@@ -21,7 +22,7 @@ def prior_means(
 ) -> tuple[np.ndarray, np.ndarray]:
     r"""Nodes (m, r) and weights (m,) of a rule for omega ~ N(0, M).
 
-    A product of one-dimensional rules along the eigenvectors of M, cut at six standard
+    A product of one-dimensional rules along the eigenvectors of M, cut at 4.5 to 6 standard
     deviations. What is integrated varies on the scale :math:`\sqrt{1-m}` of the posterior, in units
     of :math:`\sqrt{m}`; the trapezoidal rule then converges like
     :math:`\exp(-2\pi^2 s^2/h^2)`. Directions of overlap zero get one node.
@@ -52,7 +53,7 @@ def prior_means(
     for _, w in rules:
         product = np.multiply.outer(product, w)
     v, weights = grid.reshape(size, len(M)), product.reshape(size)
-    kept = (v**2).sum(axis=1) <= _CUT**2
+    kept = (v**2).sum(axis=1) <= _cut(resolution) ** 2
     v, weights = v[kept], weights[kept]
     return (v * np.sqrt(overlaps)) @ Q.T, weights / weights.sum()
 
@@ -77,10 +78,16 @@ def _axis_rule(overlap: float, resolution: int, axes: int) -> tuple[np.ndarray, 
         v, w = _gauss_hermite(4 + 4 * max(resolution, 0))
     else:
         step = _STEP[axes] * math.sqrt(1 - overlap) / math.sqrt(2) ** resolution
-        half = min(math.ceil(_CUT / step), (_MAX_PER_AXIS[axes] - 1) // 2)
-        v = np.arange(-half, half + 1) * (_CUT / half)
+        cut = _cut(resolution)
+        half = min(math.ceil(cut / step), (_MAX_PER_AXIS[axes] - 1) // 2)
+        v = np.arange(-half, half + 1) * (cut / half)
         w = np.exp(-(v**2) / 2)
     return v, w / w.sum()
+
+
+def _cut(resolution: int) -> float:
+    """Radius of the nodes, in standard deviations."""
+    return _ROUGH_CUTS.get(resolution, _CUT)
 
 
 def _gauss_hermite(n: int) -> tuple[np.ndarray, np.ndarray]:
