@@ -43,6 +43,7 @@ test: lint  ## lint, fast and statistical tests, examples in docstrings
 	$(BIN)/pytest -n 2 -m "not slow and not figure and not gpu and not cluster"
 
 test-slow: $(VENV)/.dev  ## the tests that take minutes, and the figures
+	@tools/install_slurm.sh
 	$(BIN)/pytest -n 2 -m "slow or figure"
 
 # Leaves the repository while it tests: the wheel must not find its own source there.

@@ -32,6 +32,7 @@ SHARES = {
     gd.Target("z1*z2", noise=0.1): 1.0,
     gd.Target("tanh(z1*z2) + 0.5*z3", noise=0.05): 10.0,
     gd.Target("z1**2 + sign(z1*z2*z3)"): 10.0,
+    gd.Target("z1*z2*z3"): 10.0,
 }
 PLAIN_SAMPLES = 20
 ITERATIONS = 10

@@ -24,7 +24,13 @@ if TYPE_CHECKING:
     from .base.errors import TooLarge as TooLarge
     from .base.estimate import Estimate as Estimate
     from .base.references import cite as cite
+    from .charts import Chart as Chart
+    from .charts import Panels as Panels
+    from .charts import draw as draw
+    from .experiments.compare import compare as compare
+    from .experiments.run import run as run
     from .experiments.simulate import simulate as simulate
+    from .experiments.spec import Experiment as Experiment
     from .targets.activation import Activation as Activation
     from .targets.hierarchical import Might as Might
     from .targets.hierarchical import QuadraticForms as QuadraticForms
@@ -41,12 +47,15 @@ _PUBLIC = {
     "Activation": "targets.activation",
     "Analysis": "analysis.analyze",
     "BadData": "base.errors",
+    "Chart": "charts",
     "Committee": "targets.target",
     "Estimate": "base.estimate",
+    "Experiment": "experiments.spec",
     "GradoneError": "base.errors",
     "Might": "targets.hierarchical",
     "NotConverged": "base.errors",
     "OutOfRegime": "base.errors",
+    "Panels": "charts",
     "Plan": "analysis.plan",
     "QuadraticForms": "targets.hierarchical",
     "Sample": "targets.sampling",
@@ -58,8 +67,11 @@ _PUBLIC = {
     "Tree": "targets.hierarchical",
     "analyze": "analysis.analyze",
     "cite": "base.references",
+    "compare": "experiments.compare",
+    "draw": "charts",
     "plan": "analysis.plan",
     "predict": "theory.predict",
+    "run": "experiments.run",
     "simulate": "experiments.simulate",
     "zoo": "targets.zoo",
 }
@@ -67,9 +79,12 @@ _ROOMS = (
     "analysis",
     "base",
     "calculus",
+    "charts",
     "dynamics",
     "experiments",
+    "gallery",
     "learners",
+    "report",
     "targets",
     "theory",
 )

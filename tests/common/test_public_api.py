@@ -3,9 +3,9 @@
 import gradone as gd
 
 NAMES = """
-Activation Analysis BadData Committee Estimate GradoneError Might NotConverged OutOfRegime Plan
-QuadraticForms Sample Sight Target TargetError TargetSyntaxError TooLarge Tree __version__ analyze
-cite plan predict simulate zoo
+Activation Analysis BadData Chart Committee Estimate Experiment GradoneError Might NotConverged
+OutOfRegime Panels Plan QuadraticForms Sample Sight Target TargetError TargetSyntaxError TooLarge
+Tree __version__ analyze cite compare draw plan predict run simulate zoo
 """.split()
 
 

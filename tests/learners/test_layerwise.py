@@ -5,9 +5,10 @@ import pytest
 
 import gradone as gd
 from gradone.learners import JointNetwork, Layerwise
-from gradone.learners._deep_branches import Link, hermite_products
 from gradone.learners._deep_data import SplitData
 from gradone.learners._deep_directions import bulk_edge, label_spectrum, rank_scores
+from gradone.learners._deep_hermite import hermite_products
+from gradone.learners._deep_link import Link
 from gradone.learners._deep_ridge import ridge_network
 
 PRESETS = ("practical", "spectral", "theorem")
@@ -138,7 +139,7 @@ def test_the_step_on_the_second_layer_is_the_ridge_fit_of_two_layers():
     data = SplitData(X[:240], y[:240], X[240:], y[240:])
     rows = rng.standard_normal((30, 4))
     two, three = (
-        ridge_network(data, rows, widths, np.random.default_rng(6))
+        ridge_network(data, rows, widths, np.random.default_rng(6))[0]
         for widths in ((30,), (30, 8))
     )  # fmt: skip
     beta = two.weights[1][0]

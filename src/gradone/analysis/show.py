@@ -41,7 +41,7 @@ def one_pass_samples(k: int) -> str:
     return {1: "d", 2: "d log d"}.get(k, f"d^{k - 1}")
 
 
-def _rows(a: Analysis) -> list[tuple[str, str, str]]:
+def verdict_rows(a: Analysis) -> list[tuple[str, str, str]]:
     """Name, value, and the sentence behind each verdict."""
     leap, info, gen = a.leap_exponent, a.information_exponent, a.generative_exponent
     rows = [
@@ -106,7 +106,7 @@ def summary(a: Analysis, *, heading: bool = True) -> str:
     """One screen of text."""
     noise = f"   (noise {a.target.noise:g})" if a.target.noise else ""
     lines = [f"y = {a.target.text}{noise}", f"r = {a.target.r}", ""] if heading else []
-    for name, value, sentence in _rows(a):
+    for name, value, sentence in verdict_rows(a):
         lines.append(f"  {name:26s}{value}")
         if sentence:
             lines += textwrap.wrap(
@@ -164,7 +164,7 @@ def to_html(a: Analysis) -> str:
     rows = "".join(
         f"<tr><th style='text-align:left'>{e(name)}</th><td>{e(value)}</td>"
         f"<td>{e(sentence)}</td></tr>"
-        for name, value, sentence in _rows(a)
+        for name, value, sentence in verdict_rows(a)
     )
     stages = "".join(f"<li>{e(_stage(i, s)[3:])}</li>" for i, s in enumerate(a.grand_staircase, 1))
     facts = "".join(f"<p>{e(fact)}</p>" for fact in _facts(a))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 DIMENSIONS = frozenset(
-    "source alpha kappa n d width width_ratio batch_ratio step time neuron neuron2 direction "
+    "source target alpha kappa n d width width_ratio batch_ratio step time neuron neuron2 direction "
     "direction2 degree eigenvalue branch replicate ridge ridge_exponent step_size "
     "width_exponent".split()
 )

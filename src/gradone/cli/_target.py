@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -33,21 +32,6 @@ def find_target(text: str, noise: float | None = None) -> Target | HierarchicalT
     noise : float, optional
         Variance of the label noise; by default that of the zoo, or none.
     """
-    from dataclasses import replace
-    from difflib import get_close_matches
+    from ..targets.naming import find_target as find
 
-    from ..base.errors import TargetSyntaxError
-    from ..targets.target import Target
-    from ..targets.zoo import zoo
-
-    name = text.strip()
-    if name in zoo():
-        found: Any = zoo(name)
-        return found if noise is None else replace(found, noise=noise)
-    try:
-        return Target(text, noise=noise or 0.0)
-    except TargetSyntaxError:
-        # A mistyped name deserves the names that are close, not a lesson on syntax.
-        if re.fullmatch(r"[a-z][a-z0-9-]+", name) and get_close_matches(name, zoo(), cutoff=0.7):
-            zoo(name)
-        raise
+    return find(text, noise)

@@ -20,7 +20,9 @@ def list_(
     context: typer.Context,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
 ) -> None:
-    """List functions, zoo targets, theories, learners, commands."""
+    """List targets, theories, learners, charts, figures."""
+    from ..charts import CHARTS
+    from ..gallery import FIGURES
     from ..learners import LEARNERS
     from ..targets.vocabulary import vocabulary
     from ..targets.zoo import zoo
@@ -28,6 +30,7 @@ def list_(
 
     functions = vocabulary()
     theories, learners = _summaries(THEORIES), _summaries(LEARNERS)
+    charts, figures = _summaries(CHARTS), _summaries(FIGURES)
     commands = _commands(context)
     if as_json:
         targets = [
@@ -46,6 +49,8 @@ def list_(
             "targets": targets,
             "theories": theories,
             "learners": learners,
+            "charts": charts,
+            "figures": figures,
             "commands": commands,
         }
         typer.echo(json.dumps(kinds, indent=2))
@@ -59,6 +64,8 @@ def list_(
         _section(screen, f"Targets of the zoo: {section}", rows)
     _section(screen, "Theories", theories)
     _section(screen, "Learners", learners)
+    _section(screen, "Charts", charts)
+    _section(screen, "Figures of the literature", figures)
     _section(screen, "Commands", commands)
 
 

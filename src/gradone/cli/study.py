@@ -1,24 +1,28 @@
-"""``gradone study``: everything that is quickly known about a target."""
+"""``gradone study``: everything about a target, in the terminal and as one report."""
 
 from __future__ import annotations
 
 import json
+import re
 import time
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ._app import app
-from ._target import AsJson, Noise, TargetName, find_target
+from ._target import Noise, TargetName, find_target
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from ..report import Study
     from ..targets.hierarchy import HierarchicalTarget
     from ..targets.summary import Summary
     from ..targets.target import Target
     from ..targets.zoo import Entry
 
+_PATIENCE = 3.0  # seconds beyond the budget in which still pictures are drawn
 _BAR = 30  # width of a bar
 _HEIGHT = 8  # height of the histogram
 
@@ -27,18 +31,74 @@ _HEIGHT = 8  # height of the histogram
 def study(
     target: TargetName,
     noise: Noise = None,
-    as_json: AsJson = False,
+    d: Annotated[int | None, typer.Option("--d", help="Dimension of the simulations.")] = None,
+    budget: Annotated[
+        float, typer.Option("--budget", help="Seconds; what is not done by then is left out.")
+    ] = 60.0,
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder of the report.")] = Path(
+        "gradone-reports"
+    ),
+    seed: Annotated[int, typer.Option("--seed", help="Seed of everything random.")] = 0,
+    no_report: Annotated[
+        bool, typer.Option("--no-report", help="Only what is known at once, in the terminal.")
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print what is known at once as JSON; no report.")
+    ] = False,
 ) -> None:
-    """Show the structure, difficulty, energies and labels of a target."""
+    """Study a target: summary here, one HTML report with all curves."""
+    chosen = find_target(target, noise)
+    if as_json or no_report:
+        _at_once(chosen, as_json=as_json)
+        return
+    from ..base.progress import watcher
+    from ..report import study as verb
+
+    began = time.monotonic()
+    bar = watcher(True, "study")
+    try:
+        found = verb(
+            chosen,
+            d=d,
+            budget=budget,
+            seed=seed,
+            progress=lambda done, total, name: bar.step(done, total),
+        )
+    finally:
+        bar.close()
+    until = began + budget + _PATIENCE
+    file = found.save(out / f"{file_name(chosen)}.html", until=until)
+    _summarize(found)
+    _say_where(file, time.monotonic() - began)
+
+
+def file_name(target: Target | HierarchicalTarget) -> str:
+    """Name of the report on a target, for files: that of the zoo, or its letters.
+
+    Examples
+    --------
+    >>> from gradone import Target
+    >>> file_name(Target("sign(z1*z2)")), file_name(Target("z1*z2 + He3(z1)/7"))
+    ('parity2', 'z1-z2-He3-z1-7')
+    """
+    from ..targets.zoo import zoo
+
+    if entry := zoo().find(target):
+        return entry.name
+    noise = f" noise {target.noise:g}" if target.noise else ""
+    return re.sub(r"[^A-Za-z0-9.]+", "-", target.text + noise).strip("-.")[:60].strip("-.")
+
+
+def _at_once(target: Target | HierarchicalTarget, *, as_json: bool) -> None:
+    """What is known without simulations."""
     from ..targets.summary import summarize
     from ..targets.zoo import zoo
 
-    chosen = find_target(target, noise)
-    summary = summarize(chosen)
+    summary = summarize(target)
     start = time.process_time()
-    analysis, reason = _analysis(chosen)
+    analysis, reason = _analysis(target)
     summary.seconds["analysis"] = time.process_time() - start
-    entry = zoo().find(chosen)
+    entry = zoo().find(target)
     if as_json:
         found = summary.to_dict()
         found["zoo"] = entry and {
@@ -61,6 +121,51 @@ def _analysis(target: Target | HierarchicalTarget) -> tuple[Any, str]:
         return analyze(target), ""
     except OutOfRegime as reason:
         return None, str(reason)
+
+
+def _summarize(study: Study) -> None:
+    """What a study found, with the curves as a table."""
+    from ..targets.zoo import zoo
+    from ._terminal import console, show
+
+    analysis = study.analysis
+    text = analysis.summary(heading=False) if analysis else study.why_not("analysis")
+    if facts := study.answer("facts"):
+        _show(facts, zoo().find(study.target), text)
+    screen = console()
+    show(screen, "Predicted and simulated", style="bold")
+    _table(screen, dict(curve_rows(study)))
+
+
+def curve_rows(study: Study) -> list[tuple[str, str]]:
+    """Name and outcome of every curve of a study: its last error, or why it is not there."""
+    rows = [(name, reason) for name, reason in study.absent.items()]
+    comparison = study.comparison
+    axis, words = study.axis, {"alpha": "n/d", "kappa": "log n/log d"}[study.axis]
+    for source, end in zip(
+        comparison.source.values.tolist(), comparison.outcome.values.tolist(), strict=True
+    ):
+        text = "" if end == "done" else f"   ({end})"
+        part = comparison.sel(source=source)
+        variable = "test_mse" if "test_mse" in part and part.test_mse.notnull().any() else ""
+        if not variable and "excess_mse" in part and part.excess_mse.notnull().any():
+            variable = "excess_mse"
+        if variable:
+            last = part.dropna(axis, subset=[variable]).isel({axis: -1})
+            number, error = float(last[variable]), float(last[f"{variable}_err"])
+            spread = f" ± {error:.1g}" if error > 1e-3 * abs(number) else ""
+            text = f"error {number:.4g}{spread} at {words} = {float(last[axis]):.3g}{text}"
+        rows.append((source, text.strip()))
+    return rows
+
+
+def _say_where(file: Path, seconds: float) -> None:
+    from ._terminal import console, show
+
+    screen = console()
+    size = file.stat().st_size / 1e6
+    show(screen, f"Report: {file} ({size:.1f} MB, {seconds:.0f} s)", style="bold green")
+    show(screen, "It is one file without a network: open it in a browser, send it, print it.")
 
 
 def _show(summary: Summary, entry: Entry | None, analysis: str) -> None:

@@ -41,8 +41,8 @@ class Outcome:
 class _Crew:
     """Threads that take the replicates one after the other."""
 
-    def __init__(self, problem: Problem, replicates: int) -> None:
-        self.problem = problem
+    def __init__(self, problem: Problem, replicates: int, first: int) -> None:
+        self.problem, self.first = problem, first
         self.records = Records.empty(problem, replicates)
         self.stop = threading.Event()
         self.done = [0] * replicates
@@ -61,21 +61,21 @@ class _Crew:
                 replicate = next(self._next)
             if replicate >= len(self.done):
                 return
-            chain = Chain(self.problem, replicate, self.records.of(replicate))
+            chain = Chain(self.problem, self.first + replicate, self.records.of(replicate))
             while chain.done < self.horizon and not self.stop.is_set():
                 chain.advance()
                 self.done[replicate] = chain.done
                 if chain.diverged_at is not None:
-                    self.failures.append((chain.diverged_at, replicate))
+                    self.failures.append((chain.diverged_at, self.first + replicate))
                     break
 
 
 def run_replicates(
-    problem: Problem, replicates: int, *, workers: int | None, progress: Progress
+    problem: Problem, replicates: int, *, first: int, workers: int | None, progress: Progress
 ) -> Outcome:
-    """Simulate all replicates; the numbers do not depend on the number of workers."""
+    """Simulate replicates from the `first` on; the number of workers does not change them."""
     compiled_chain(problem.student, problem.target.expression)  # in one thread
-    crew = _Crew(problem, replicates)
+    crew = _Crew(problem, replicates, first)
     count = min(replicates, workers or available_cores())
     interrupted = False
     with ThreadPoolExecutor(count) as pool:

@@ -50,6 +50,7 @@ def reused_batch(
     init: Any = "random",
     record: Any = 200,
     replicates: int = 16,
+    first_replicate: int = 0,
     seed: int = 0,
     test_samples: int = 4096,
     dtype: Literal["float64", "float32"] = "float64",
@@ -95,6 +96,8 @@ def reused_batch(
         Number of logarithmically spaced times, or the numbers of updates after which to look.
     replicates : int
         Independent runs, each with its own data set, one after the other.
+    first_replicate : int
+        Address of the first of them: runs 4 to 7 are the same numbers alone and among 0 to 7.
     seed : int
         Seed of everything random.
     test_samples : int
@@ -154,6 +157,8 @@ def reused_batch(
     if dtype not in ("float64", "float32"):
         raise BadData(f"dtype must be 'float64' or 'float32', got {dtype!r}")
     replicates, steps = whole_number("replicates", replicates), whole_number("steps", steps)
+    first = whole_number("first_replicate", first_replicate, least=0)
+    addresses = range(first, first + replicates)
     notes: list[str] = []
     if student.step_size == "auto":
         from ._auto_reuse import chosen_reuse
@@ -172,10 +177,10 @@ def reused_batch(
         dtype,
     )
     _announce_memory(task, replicates)
-    runs, failure, interrupted = _run(task, replicates, watcher(progress, "reused_batch"))
+    runs, failure, interrupted = _run(task, addresses, watcher(progress, "reused_batch"))
     if interrupted:
         notes.append("The run was interrupted: what was not simulated is NaN.")
-    dataset = _dataset(task, runs, replicates)
+    dataset = _dataset(task, runs, addresses)
     dataset.attrs["notes"] = " ".join(notes)
     if failure:
         raise NotConverged(_divergence(task, *failure), last=dataset)
@@ -209,16 +214,16 @@ def _announce_memory(task: Task, replicates: int) -> None:
 
 
 def _run(
-    task: Task, replicates: int, progress: Progress
+    task: Task, replicates: range, progress: Progress
 ) -> tuple[list[list[State]], tuple[int, int] | None, bool]:
     """States at the marks; replicate and step of what ran away, if any; whether it was stopped."""
     runs: list[list[State]] = []
     wanted = set(task.marks.tolist())
-    total = replicates * task.steps
+    total = len(replicates) * task.steps
     try:
         # What overflows has run away, and is found by its size.
         with np.errstate(over="ignore", invalid="ignore"):
-            for replicate in range(replicates):
+            for number, replicate in enumerate(replicates):
                 descent, kept = Descent(task, replicate), list[State]()
                 runs.append(kept)
                 while True:
@@ -229,7 +234,7 @@ def _run(
                     descent.advance()
                     if descent.diverged:
                         return runs, (replicate, descent.done), False
-                    if progress.step(replicate * task.steps + descent.done, total):
+                    if progress.step(number * task.steps + descent.done, total):
                         return runs, None, True
     except KeyboardInterrupt:
         return runs, None, True
@@ -238,7 +243,7 @@ def _run(
     return runs, None, False
 
 
-def _dataset(task: Task, runs: list[list[State]], replicates: int) -> xr.Dataset:
+def _dataset(task: Task, runs: list[list[State]], replicates: range) -> xr.Dataset:
     student, r = task.student, task.target.r
     p, axes = student.width, ("replicate", "step")
     shapes: dict[str, tuple[tuple[str, ...], tuple[int, ...]]] = {
@@ -251,13 +256,13 @@ def _dataset(task: Task, runs: list[list[State]], replicates: int) -> xr.Dataset
         "test_mse_err": ((), ()),
     }
     found = {
-        name: np.full((replicates, len(task.marks), *shape), np.nan)
+        name: np.full((len(replicates), len(task.marks), *shape), np.nan)
         for name, (_, shape) in shapes.items()
     }
-    for replicate, kept in enumerate(runs):
+    for run, kept in enumerate(runs):
         for time, state in enumerate(kept):
             for name, array in found.items():
-                array[replicate, time] = getattr(state, name)
+                array[run, time] = getattr(state, name)
     M, L = found["M"], found["L"]
     values: dict[str, tuple[Any, np.ndarray]] = {
         "overlap": ((*axes, "neuron", "direction"), M),
@@ -277,7 +282,7 @@ def _dataset(task: Task, runs: list[list[State]], replicates: int) -> xr.Dataset
     return curve(
         values | errors,
         {
-            "replicate": np.arange(replicates),
+            "replicate": np.array(replicates),
             "step": task.marks,
             "neuron": np.arange(1, p + 1),
             "neuron2": np.arange(1, p + 1),

@@ -46,6 +46,7 @@ def sgd(
     init: Any = "random",
     record: Any = 200,
     replicates: int = 16,
+    first_replicate: int = 0,
     seed: int = 0,
     workers: int | None = None,
     progress: Progress | bool = True,
@@ -88,6 +89,8 @@ def sgd(
         Number of logarithmically spaced times, or the numbers of updates after which to look.
     replicates : int
         Independent runs.
+    first_replicate : int
+        Address of the first of them: runs 4 to 7 are the same numbers alone and among 0 to 7.
     seed : int
         Seed of everything random; runs with other rules or step sizes see the same samples.
     workers : int, optional
@@ -143,6 +146,7 @@ def sgd(
     d = whole_number("d", d)
     check_room(d, target.r, student.width)
     replicates = whole_number("replicates", replicates)
+    first = whole_number("first_replicate", first_replicate, least=0)
     if workers is not None:
         workers = whole_number("workers", workers)
     notes: list[str] = []
@@ -163,11 +167,11 @@ def sgd(
     )
     _check_memory(problem, replicates)
     outcome = run_replicates(
-        problem, replicates, workers=workers, progress=watcher(progress, "sgd")
+        problem, replicates, first=first, workers=workers, progress=watcher(progress, "sgd")
     )
     if outcome.interrupted:
         notes.append("The run was interrupted: what was not simulated is NaN.")
-    dataset = _dataset(problem, outcome, replicates, notes)
+    dataset = _dataset(problem, outcome, range(first, first + replicates), notes)
     if outcome.diverged_at is not None:
         raise NotConverged(_divergence(problem, outcome), last=dataset)
     return dataset
@@ -191,7 +195,7 @@ def _check_memory(problem: Problem, replicates: int) -> None:
         )
 
 
-def _dataset(problem: Problem, outcome: Outcome, replicates: int, notes: list[str]) -> xr.Dataset:
+def _dataset(problem: Problem, outcome: Outcome, replicates: range, notes: list[str]) -> xr.Dataset:
     kept, student = outcome.records, problem.student
     M, L = kept.M, np.swapaxes(kept.columns, -1, -2)
     quantities = {
@@ -219,7 +223,7 @@ def _dataset(problem: Problem, outcome: Outcome, replicates: int, notes: list[st
     dataset = curve(
         values,
         {
-            "replicate": np.arange(replicates),
+            "replicate": np.array(replicates),
             "step": problem.marks,
             "neuron": neurons,
             "neuron2": neurons,

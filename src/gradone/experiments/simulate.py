@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from ..base.curves import curve
-from ..base.errors import BadData
+from ..base.errors import BadData, GradoneError
 from ..base.memory import require_memory
 from ..base.progress import Progress, watcher
 from ..base.seeds import canonical
@@ -21,8 +22,13 @@ from .grid import Grid, Point, read_grid
 
 if TYPE_CHECKING:
     import xarray as xr
+    from distributed import Client
+
+    from .task import Executor
 
 _LOG = logging.getLogger(__name__)
+INTERRUPTED = "interrupted"
+"""Status of a fit that was not made because the run was stopped."""
 
 LABELS = {
     "overlap": ("M", "overlap with the target directions"),
@@ -51,6 +57,9 @@ def simulate(
     dtype: Literal["float64", "float32"] = "float64",
     on_failure: Literal["raise", "mark"] = "raise",
     progress: Progress | bool = True,
+    store: str | Path | None = None,
+    executor: str | Executor | Client = "serial",
+    workers: int | None = None,
     **parameters: Any,
 ) -> xr.Dataset:
     r"""Learner fitted on samples of a target, measured against the truth, as a labelled curve.
@@ -82,6 +91,11 @@ def simulate(
     progress : bool or Progress
         True draws a bar on a terminal for runs over two seconds. An object is told each cell by
         ``step(i, total, **scalars)`` and stops the run by returning True.
+    store : str or Path, optional
+        File that keeps the fits: what it has is not fitted again, by this call or by a sweep.
+    executor, workers
+        Where to fit, as of :func:`gradone.run`: ``"processes"`` uses all processors. The numbers
+        are the same.
     **parameters
         Parameters of the learner. One that cannot do without the link gets ``channel=target``.
         ``ridge``, and ``width`` if it has several values, become dimensions of the curve; a learner
@@ -134,7 +148,13 @@ def simulate(
         f"a fit on {largest} x {d} numbers (the samples and one copy)",
         "Use fewer samples, a smaller d, or dtype='float32'.",
     )
-    outcomes = _run(simulation, grid, replicates, on_failure, watcher(progress, name))
+    watching = watcher(progress, name)
+    if store is None and executor == "serial":
+        outcomes = _run(simulation, grid, replicates, on_failure, watching)
+    else:
+        outcomes = _run_elsewhere(
+            simulation, grid, replicates, on_failure, watching, store, executor, workers
+        )
     outer = (*grid.axes, "replicate")
     quantities = _gathered(outcomes, (*grid.shape, replicates), outer)
     coords: dict[str, Any] = {**grid.axes, "replicate": np.arange(replicates)}
@@ -181,7 +201,7 @@ def _run(
     """Outcome of every cell, or why there is none."""
     fits = [(point, replicate) for replicate in range(replicates) for point in grid.points]
     outcomes: dict[Place, Outcome | str] = {
-        place: "interrupted" for point, r in fits for place in _places(grid, point, r)
+        place: INTERRUPTED for point, r in fits for place in _places(grid, point, r)
     }
     try:
         for done, (point, replicate) in enumerate(fits, start=1):
@@ -190,9 +210,7 @@ def _run(
             try:
                 found = run_cell(_at(simulation, grid, point), ridges=grid.ridges, **address)
             except Exception as error:
-                sizes = {"n": point.n, **point.given, "d": simulation.d}
-                words = ", ".join(f"{key} = {value}" for key, value in sizes.items())
-                words += f", replicate {replicate}"
+                words = _named(simulation, point, replicate)
                 if on_failure == "raise":
                     error.add_note(f"in the cell {words} of '{simulation.learner}'")
                     raise
@@ -209,6 +227,54 @@ def _run(
     finally:
         progress.close()
     return outcomes
+
+
+def _run_elsewhere(
+    simulation: Simulation,
+    grid: Grid,
+    replicates: int,
+    on_failure: str,
+    progress: Progress,
+    store: str | Path | None,
+    executor: str | Executor | Client,
+    workers: int | None,
+) -> dict[Place, Outcome | str]:
+    """The same from a store and an executor."""
+    from .fits import fits
+
+    addresses = [(point, r) for r in range(replicates) for point in grid.points]
+    found = fits(
+        [
+            (_at(simulation, grid, point), point.n, replicate, grid.ridges)
+            for point, replicate in addresses
+        ],
+        store=store,
+        executor=executor,
+        workers=workers,
+        progress=progress,
+    )
+    outcomes: dict[Place, Outcome | str] = {}
+    failures = []
+    for (point, replicate), result in zip(addresses, found, strict=True):
+        places = _places(grid, point, replicate)
+        if isinstance(result, str):
+            outcomes |= dict.fromkeys(places, result)
+            failures += [f"{_named(simulation, point, replicate)}: {result}"] * (
+                result != INTERRUPTED
+            )
+        else:
+            outcomes |= dict(zip(places, result, strict=True))
+    if failures and on_failure == "raise":
+        raise GradoneError(
+            f"{len(failures)} of {len(addresses)} fits failed, the first in the cell {failures[0]}"
+        )
+    return outcomes
+
+
+def _named(simulation: Simulation, point: Point, replicate: int) -> str:
+    sizes = {"n": point.n, **point.given, "d": simulation.d}
+    words = ", ".join(f"{key} = {value}" for key, value in sizes.items())
+    return f"{words}, replicate {replicate}"
 
 
 def _places(grid: Grid, point: Point, replicate: int) -> list[Place]:

@@ -9,9 +9,15 @@ Every class of the registry ``LEARNERS`` is a name of this room; it is loaded on
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ._registry import LEARNERS as LEARNERS
+
+if TYPE_CHECKING:
+    from .stored_models import load_model as load_model
+    from .stored_models import save_model as save_model
+
+_FUNCTIONS = ("load_model", "save_model")
 
 
 def _classes() -> dict[str, type]:
@@ -20,7 +26,13 @@ def _classes() -> dict[str, type]:
 
 def __getattr__(name: str) -> Any:
     # The import system asks for private names and for modules on its way: no reason to load all.
-    found = None if name.startswith("_") or not name[:1].isupper() else _classes().get(name)
+    found: Any = None
+    if name in _FUNCTIONS:
+        from . import stored_models
+
+        found = getattr(stored_models, name)
+    elif name[:1].isupper():
+        found = _classes().get(name)
     if found is None:
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
     globals()[name] = found
@@ -28,4 +40,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({"LEARNERS", *_classes()})
+    return sorted({"LEARNERS", *_FUNCTIONS, *_classes()})

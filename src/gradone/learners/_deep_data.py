@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -41,6 +42,26 @@ class SplitData:
     def held_out_mse(self, model: Model) -> float:
         """Mean square error of a model on the rows held out."""
         return float(np.mean(self.held_out_errors(model) ** 2))
+
+
+def beats(errors: np.ndarray, others: np.ndarray, deviations: float) -> bool:
+    """Whether errors are smaller than others of the same rows, by so many standard deviations.
+
+    Parameters
+    ----------
+    errors, others : ndarray (n,)
+        Errors of two models, row by row; the mean of their squares counts.
+    deviations : float
+        Standard deviations of the mean that the difference must exceed.
+
+    Examples
+    --------
+    >>> better, worse = np.full(100, 0.5), np.linspace(-1, 1, 100)
+    >>> beats(better, worse, 2.0), beats(worse, better, 2.0)
+    (True, False)
+    """
+    gains = others**2 - errors**2
+    return float(np.mean(gains)) > deviations * float(np.std(gains)) / math.sqrt(len(gains))
 
 
 @dataclass(frozen=True)

@@ -113,11 +113,6 @@ class LabelSpectrum:
         size = float(np.linalg.norm(rest))
         return np.concatenate([rows, rest[None] / size]) if size > 1e-6 else rows
 
-    def spherical_rows(self, count: int, rng: np.random.Generator) -> np.ndarray:
-        """Rows (count, d) uniform on the unit sphere of what was found."""
-        basis = self.basis
-        return _unit(rng.standard_normal((count, len(basis)))) @ basis @ self.axes
-
     def weighted_rows(self, count: int, rng: np.random.Generator) -> np.ndarray:
         r"""Gaussian rows (count, d) with more weight on the directions that are better known.
 

@@ -1,7 +1,9 @@
 r"""What the deep learners have in common: data, what is kept, predictions, and the way back.
 
-A learner must never be worse than the constant predictor. The rows that are held out tell: unless
-a model beats the mean label there by more than chance, the mean label is all that is predicted.
+A learner must never be worse than the constant predictor, nor, if it is layerwise, than ridge
+regression with a quadratic kernel. The rows that are held out tell: what predicts them better takes
+the place of the network, and unless that beats the mean label there by more than chance, the mean
+label is all that is predicted.
 """
 
 from __future__ import annotations
@@ -16,7 +18,8 @@ from ..base.arrays import check_fit, check_new, like, to_numpy
 from ..base.errors import BadData
 from ..targets.sampled import whole_number
 from ._callbacks import CallbackSupportMixin
-from ._deep_data import Scales, SplitData, split_data
+from ._deep_data import Scales, SplitData, beats, split_data
+from ._deep_quadratic import QuadraticForm, quadratic_fit, quadratic_refit
 from ._frozen_features import check_number
 from ._network_training import Schedule, Trainer
 from ._standardize import chunk_rows, row_blocks
@@ -25,7 +28,9 @@ if TYPE_CHECKING:
     import xarray as xr
 
 _LEAST_STEPS = 100
-_CHANCE = 2.0  # standard errors by which a model must beat the mean label
+# Standard errors by which a network must beat the mean label, and the kernel, whose ridge the same
+# rows have chosen.
+_CHANCE, _CHANCE_OF_KERNEL = 2.0, 3.0
 
 
 class DeepModel(Protocol):
@@ -48,7 +53,9 @@ class DeepLearner(CallbackSupportMixin, RegressorMixin, BaseEstimator):
     A learner has `widths`, `chunk_size` and `random_state`, and says the rest below.
     """
 
+    _falls_back_on_kernel = False
     _model: DeepModel
+    _form: QuadraticForm | None
     _scales: Scales
     _history: dict[str, list[float]]
     _n: int
@@ -60,8 +67,8 @@ class DeepLearner(CallbackSupportMixin, RegressorMixin, BaseEstimator):
 
     def _learned(
         self, data: SplitData, X: Any, y: Any, rng: np.random.Generator
-    ) -> tuple[DeepModel, str]:
-        """Learn; the model, and in words what was found."""
+    ) -> tuple[DeepModel, np.ndarray, str]:
+        """Learn; the model, its errors on the rows held out, and in words what was found."""
         raise NotImplementedError
 
     def _fit(self, X: Any, y: Any) -> None:
@@ -77,8 +84,8 @@ class DeepLearner(CallbackSupportMixin, RegressorMixin, BaseEstimator):
             rng=rng,
         )
         self._history, self.n_iter_ = {"step": [], "train_mse": [], "validation_mse": []}, 0
-        self._model, found = self._learned(data, X, y, rng)
-        self._judge(data, found)
+        self._model, errors, found = self._learned(data, X, y, rng)
+        self._judge(data, errors, found)
         self.weights_ = like(X, self._model.weights[0])
         self.mean_ = like(X, self._scales.mean)
         factor = self._scales.factor
@@ -96,6 +103,7 @@ class DeepLearner(CallbackSupportMixin, RegressorMixin, BaseEstimator):
         assert trainer.network is not None
         return {
             "_model": trainer.network,
+            "_form": None,
             "weights_": like(X, trainer.network.weights[0]),
             "constant_": False,
         }
@@ -109,17 +117,25 @@ class DeepLearner(CallbackSupportMixin, RegressorMixin, BaseEstimator):
         }
         self.n_iter_ = trainer.steps[-1]
 
-    def _judge(self, data: SplitData, found: str) -> None:
-        """Compare with the mean label on the rows held out, and say what will be predicted."""
-        errors = data.held_out_errors(self._model)
+    def _judge(self, data: SplitData, errors: np.ndarray, found: str) -> None:
+        """Compare with what is simpler on the rows held out, and say what will be predicted."""
+        self._form, chance = None, _CHANCE
+        if self._falls_back_on_kernel:
+            form, ridge, gain = quadratic_fit(data)
+            simple = data.held_out_errors(form)
+            if gain * np.mean(simple**2) < np.mean(errors**2):
+                found += (
+                    " Predicts by ridge regression with the quadratic kernel, fitted to all rows, "
+                    f"instead of the network, whose error there is {self._mse(errors):.4g}."
+                )
+                errors, chance = simple, _CHANCE_OF_KERNEL
+                self._form = quadratic_refit(data, ridge)
         # The constant is the mean label of the rows to learn from: others have not seen these.
         null = np.mean(data.y, dtype=np.float64) - data.y_held
-        gains = null**2 - errors**2
-        n, unit = len(gains), self._scales.label_scale**2
-        self.validation_mse_ = unit * float(np.mean(errors**2))
-        self.constant_mse_ = unit * float(np.mean(null**2))
-        spread = float(np.std(gains)) / math.sqrt(n)
-        self.constant_ = bool(n < 3 or not float(np.mean(gains)) > _CHANCE * spread)
+        n = len(null)
+        self.validation_mse_, self.constant_mse_ = self._mse(errors), self._mse(null)
+        self.constant_ = n < 3 or not beats(errors, null, chance)
+        self.kernel_ = self._form is not None and not self.constant_
         shown = f"error {self.validation_mse_:.4g} on {n} rows held out"
         if self.constant_:
             found += (
@@ -129,6 +145,10 @@ class DeepLearner(CallbackSupportMixin, RegressorMixin, BaseEstimator):
         else:
             found += f" It has {shown}, the mean label {self.constant_mse_:.4g}."
         self.diagnosis_ = found.strip()
+
+    def _mse(self, errors: np.ndarray) -> float:
+        """Mean square in units of the labels."""
+        return self._scales.label_scale**2 * float(np.mean(errors**2))
 
     # ---- what was learned
 
@@ -143,9 +163,10 @@ class DeepLearner(CallbackSupportMixin, RegressorMixin, BaseEstimator):
         _, X = check_new(self, X)
         rows, scales = to_numpy(X), self._scales
         out = np.zeros(len(rows))
+        predictor = self._form or self._model
         if not self.constant_:
             for part in self._blocks(rows):
-                out[part] = self._model(scales.inputs(rows[part], rows.dtype))
+                out[part] = predictor(scales.inputs(rows[part], rows.dtype))
         return like(X, scales.label_mean + scales.label_scale * out)
 
     def hidden(self, X: Any, layer: int = 2) -> Any:

@@ -15,21 +15,30 @@ not seen: on its own rows :math:`\hat h` is too close to the labels.
 from __future__ import annotations
 
 import math
+from functools import reduce
+from operator import add
 
 import numpy as np
 
-from ._deep_data import SplitData
+from ._deep_data import SplitData, beats
 from ._network import ReluNetwork
 from ._readout_moments import ReadoutMoments, chosen_ridge
 from ._standardize import chunk_rows, row_blocks
 
+_FOLDS = 5  # parts of the rows that a link is fitted to
+_CLEAR = 1.0  # standard deviations by which a link must be better than the identity
 _REACH = 2.5  # the link bends within this many standard deviations of its argument
 
 
 def ridge_network(
     data: SplitData, rows: np.ndarray, widths: tuple[int, ...], rng: np.random.Generator
-) -> ReluNetwork:
-    """Network of two layers, or of three with a second layer of rank one.
+) -> tuple[ReluNetwork, np.ndarray]:
+    """Network of two layers, or of three with a second layer of rank one, and its errors.
+
+    They are errors on the rows held out, none of which the link that is compared has seen.
+
+    The link of three layers is the identity unless it predicts rows that it has not seen better
+    than that: three layers are not worse than two.
 
     Parameters
     ----------
@@ -48,7 +57,7 @@ def ridge_network(
     beta, constant = _readout(two, data)
     two.weights[1][0], two.biases[1][0] = beta, constant
     if len(widths) == 1:
-        return two
+        return two, data.held_out_errors(two)
     three = ReluNetwork((rows.shape[1], len(rows), widths[1]))
     three.weights[0][:], three.biases[0][:] = rows, bias
     argument = two(data.X_held).astype(np.float64)
@@ -59,9 +68,13 @@ def ridge_network(
     three.weights[1][:] = slope[:, None] * beta
     three.biases[1][:] = slope * (constant - center - scale * offset)
     units = np.maximum((argument - center)[:, None] * slope - slope * scale * offset, 0.0)
-    link = _link(units, data.y_held.astype(np.float64))
-    three.weights[2][0], three.biases[2][0] = link
-    return three
+    labels, unlinked = data.y_held.astype(np.float64), data.held_out_errors(two)
+    weights, bottom, errors = _link(units, labels)
+    if len(slope) > 1 and not beats(errors, unlinked, _CLEAR):
+        weights, bottom, errors = np.zeros(len(slope)), center + scale * offset[0], unlinked
+        weights[0], weights[1] = scale, -scale
+    three.weights[2][0], three.biases[2][0] = weights, bottom
+    return three, errors
 
 
 def _readout(network: ReluNetwork, data: SplitData) -> tuple[np.ndarray, float]:
@@ -82,13 +95,25 @@ def _readout(network: ReluNetwork, data: SplitData) -> tuple[np.ndarray, float]:
     return scale * a, constant
 
 
-def _link(units: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, float]:
-    """Ridge readout of the last units; every fifth row chooses the ridge, then all are fitted."""
+def _link(units: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, float, np.ndarray]:
+    """Ridge readout of the last units, and errors (n,) on rows that it has not seen.
+
+    Every fifth row chooses the ridge; then all are fitted, and for the errors each fifth of them is
+    predicted by the others.
+    """
     block = np.column_stack([units, np.ones(len(y)), y])
-    compared = np.arange(len(y)) % 5 == 4
-    used, held_out = (
-        ReadoutMoments(units.shape[1], scale=1.0, fit_intercept=True) for _ in range(2)
-    )
-    used.add(np.ascontiguousarray(block[~compared]))
-    held_out.add(np.ascontiguousarray(block[compared]))
-    return (used + held_out).fitted([chosen_ridge(used, held_out)])[0]
+    fold = np.arange(len(y)) % _FOLDS
+    parts = []
+    for k in range(_FOLDS):
+        part = ReadoutMoments(units.shape[1], scale=1.0, fit_intercept=True)
+        part.add(np.ascontiguousarray(block[fold == k]))
+        parts.append(part)
+    others = [reduce(add, parts[:k] + parts[k + 1 :]) for k in range(_FOLDS)]
+    ridge = chosen_ridge(others[-1], parts[-1])
+    errors = np.array(y)
+    for k, rest in enumerate(others):
+        if rest.n:
+            a, constant = rest.fitted([ridge])[0]
+            errors[fold == k] -= units[fold == k] @ a + constant
+    weights, constant = reduce(add, parts).fitted([ridge])[0]
+    return weights, constant, errors

@@ -45,6 +45,22 @@ def counted(first: int, second: int) -> str:
     return f"{total} directions, of which {second} visible only to second order."
 
 
+def few_rows(n: int, d: int) -> str:
+    """Sentence to add when there are not more samples than features, else nothing.
+
+    Examples
+    --------
+    >>> few_rows(20, 10)
+    ''
+    """
+    if n > d:
+        return ""
+    return (
+        f" There are not more samples than features (n = {n}, d = {d}): the covariance is known "
+        "only through its shrinkage, and weak directions cannot be seen."
+    )
+
+
 def orthonormal_rows(vectors: np.ndarray) -> np.ndarray:
     """Gram-Schmidt from the first row on; the largest entry of every row is positive.
 

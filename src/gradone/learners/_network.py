@@ -72,9 +72,9 @@ class ReluNetwork:
         return other
 
     def hidden(self, X: np.ndarray, layer: int) -> np.ndarray:
-        """What enters the neurons of a hidden layer (n, width); the first layer is 1."""
+        """What enters the neurons of a hidden layer (n, width), from 1; above them the output."""
         dtype = X.dtype
-        for below in range(layer):
+        for below in range(min(layer, len(self.weights))):
             if below:
                 X = np.maximum(X, 0)
             weights, bias = self.weights[below], self.biases[below]

@@ -14,7 +14,8 @@ from ._deep_data import SplitData
 from ._network import AdamW, ReluNetwork, one_cycle
 
 RECORDS = 12
-"""Comparisons with the held-out rows in one cycle of the rate."""
+"""Comparisons with the held-out rows in one cycle of the rate; before the first there is one more.
+"""
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,11 @@ class Trainer:
         optimizer = AdamW(network.parameters, weight_decay=plan.weight_decay)
         every = max(1, -(-plan.steps // RECORDS))
         order, at, losses = np.empty(0, dtype=np.intp), 0, []
+        if not self.made:  # what the start is worth: callbacks may measure it
+            self._record(
+                network, 0, float(np.mean((network(data.X[:batch]) - data.y[:batch]) ** 2))
+            )
+            yield
         for step in range(plan.steps):
             if at + batch > len(order):  # rows left over by whole batches wait for another epoch
                 order, at = self.rng.permutation(len(data.y)), 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,7 +65,9 @@ class Standardization:
             yield part, (block - shift) * factor
 
 
-def standardization(X: Any, *, owner: str, rows: int | None = None) -> Standardization:
+def standardization(
+    X: Any, *, owner: str, rows: int | None = None, row_weights: np.ndarray | None = None
+) -> Standardization:
     """Means and standard deviations of the columns of X; one warning if some are constant.
 
     Parameters
@@ -76,13 +78,24 @@ def standardization(X: Any, *, owner: str, rows: int | None = None) -> Standardi
         Name of the learner, for the warning.
     rows : int, optional
         Rows of a block; chosen by size if None.
+    row_weights : ndarray (n,), optional
+        Weights of the rows, with mean 1.
     """
     n, d = X.shape
     blocks = row_blocks(n, rows or chunk_rows(d))
+    count = None if row_weights is None else like(X, row_weights[:, None])
+
+    def mean_of(function: Callable[[Any], Any]) -> np.ndarray:
+        total = np.zeros(d)
+        for part in blocks:
+            values = function(X[part, :])
+            total += _sums(values if count is None else values * count[part, :])
+        return total / n
+
     # The first row is taken off before summing: a constant column then has exactly no spread.
-    mean = to_numpy(X[:1, :])[0] + sum(_sums(X[part, :] - X[:1, :]) for part in blocks) / n
+    mean = to_numpy(X[:1, :])[0] + mean_of(lambda block: block - X[:1, :])
     center = like(X, mean)
-    scale = np.sqrt(sum(_sums((X[part, :] - center) ** 2) for part in blocks) / n)
+    scale = np.sqrt(mean_of(lambda block: (block - center) ** 2))
     unit = float(array_namespace(X).finfo(X.dtype).eps)
     scale[scale <= _ROUNDING * unit * np.abs(mean)] = 0.0
     warn_of_constant_columns(scale, owner)

@@ -56,6 +56,8 @@ class JointNetwork(DeepLearner):
         First layer, in units of the standardized features.
     directions_ : array (widths[0], d)
         The same.
+    kernel_ : bool
+        False: the network has no other learner to fall back on.
     constant_ : bool
         Whether the mean label is predicted, because the network is not better than that.
     validation_mse_, constant_mse_ : float
@@ -63,8 +65,8 @@ class JointNetwork(DeepLearner):
     diagnosis_ : str
         The same in words.
     history_ : xarray.Dataset
-        Over `step` (number of updates): ``train_mse``, mean over the batches since the last
-        record; ``validation_mse`` on the rows held out.
+        Over `step` (number of updates, from 0): ``train_mse``, mean over the batches since the
+        last record; ``validation_mse`` on the rows held out.
     n_iter_ : int
         Updates that were made.
     mean_, scale_ : array (d,)
@@ -142,17 +144,17 @@ class JointNetwork(DeepLearner):
 
     def _learned(
         self, data: SplitData, X: Any, y: Any, rng: np.random.Generator
-    ) -> tuple[ReluNetwork, str]:
+    ) -> tuple[ReluNetwork, np.ndarray, str]:
         rows = random_rows(self.init, self.widths[0], data.X.shape[1], rng)
         network = ReluNetwork.drawn(rows, self.widths, rng)
         trainer = Trainer(data, self._schedule(data, _STEPS), rng)
         moment = partial(self._moment, trainer, X)
-        with closing(fit_steps(self, RECORDS, X=X, y=y, learned=moment)) as records:
+        with closing(fit_steps(self, RECORDS + 1, X=X, y=y, learned=moment)) as records:
             trainer.run(network, records)
         self._keep(trainer)
         assert trainer.best is not None
         number = {2: "Two", 3: "Three", 4: "Four"}.get(len(self.widths) + 1, "Many")
-        return trainer.best, f"{number} layers trained."
+        return trainer.best, data.held_out_errors(trainer.best), f"{number} layers trained."
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

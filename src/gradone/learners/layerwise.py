@@ -14,10 +14,10 @@ from ..base.arrays import like
 from ..base.errors import BadData
 from ..targets.sampled import whole_number
 from ._callbacks import fit_steps, with_callbacks
-from ._deep_branches import branch_model
 from ._deep_data import SplitData
 from ._deep_directions import LabelSpectrum, label_spectrum, rank_scores
 from ._deep_learner import DeepLearner, DeepModel
+from ._deep_levels import level_by_level
 from ._deep_ridge import ridge_network
 from ._found import orthonormal_rows
 from ._moved_features import one_of
@@ -28,7 +28,6 @@ from ._registry import LEARNERS
 _PRESETS = ("practical", "spectral", "theorem")
 _FEATURES, _LINKS = 600, 50  # widths of the closed-form presets
 _WIDTH, _LEAST, _MOST = 6, 256, 512  # width over root of n, and its bounds
-_LEAST_GAIN = 0.03  # of the error on the rows held out, by which several branches must be better
 _STEPS = 200  # times the square root of the batches in an epoch
 
 
@@ -53,14 +52,16 @@ class Layerwise(DeepLearner):
         drawn anew with the covariance :math:`\overline{\nabla f \nabla f^\top}` of the best
         network so far, as long as the rows held out are predicted better. ``"spectral"``: rows as
         in the first half; then in closed form a second layer of rank one, the ridge fit [LW-5],
-        and a link of its output; or, where that predicts the rows held out better, several
-        branches of Hermite features of the directions, and their link [LW-6]. ``"theorem"``: rows
-        after projected gradient steps on the correlation with the labels themselves, second layer
-        re-initialized, one preconditioned step on it [LW-5], and a ridge readout. Links and
-        readout are fitted to the rows held out, which the layers below have not seen.
+        and a link of its output; or, where that predicts the rows held out clearly better, several
+        branches of Hermite features of the directions [LW-6], on which the same is done again, for
+        as many layers as there are. ``"theorem"``: rows after projected gradient steps on the
+        correlation with the labels themselves, second layer re-initialized, one preconditioned
+        step on it [LW-5], and a ridge readout. Links and readout are fitted to the rows held out,
+        which the layers below have not seen; they are the identity where that is as good.
     widths : sequence of int, optional
-        Widths of the hidden layers. None: :math:`6 \sqrt n` between 256 and 512 and a fifth of
-        it, or (600, 50) for the presets in closed form, which have at most two.
+        Widths of the hidden layers, one less than the layers. None: :math:`6 \sqrt n` between 256
+        and 512 and a fifth of it, or (600, 50) for the presets in closed form. ``"theorem"`` has
+        at most two.
     rounds : int
         Largest number of rounds; this and what follows concern ``"practical"`` alone.
     steps : int, optional
@@ -87,16 +88,19 @@ class Layerwise(DeepLearner):
         features; none of them if nothing does.
     eigenvalue_ratios_ : array (d,)
         Eigenvalues of C over the edge of their side, decreasing.
+    kernel_ : bool
+        Whether ridge regression with the quadratic kernel [LW-7] predicts, because the network is
+        not better than that.
     constant_ : bool
-        Whether the mean label is predicted, because the network is not better than that.
+        Whether the mean label is predicted, because nothing is better than that.
     validation_mse_, constant_mse_ : float
-        Mean square error on the rows held out, of the network and of the mean label. The first is
-        a little too small, since these rows have chosen the network.
+        Mean square error on the rows held out, of what predicts and of the mean label. The first
+        is a little too small, since these rows have chosen the network.
     diagnosis_ : str
         The same in words.
     history_ : xarray.Dataset
-        Over `step` (number of updates): ``train_mse``, mean over the batches since the last
-        record; ``validation_mse`` on the rows held out.
+        Over `step` (number of updates, from 0): ``train_mse``, mean over the batches since the
+        last record; ``validation_mse`` on the rows held out.
     n_iter_ : int
         Updates that were made.
     mean_, scale_ : array (d,)
@@ -110,8 +114,14 @@ class Layerwise(DeepLearner):
     of D variables, and the third g: two layers would need all powers of h at once. Where the
     linear part of g or the first two degrees of P are missing it finds nothing and says so.
 
-    Cost: n d^2 for C, then 6 operations for each parameter and row of a batch. Memory beyond X: a
-    standardized copy in float32.
+    The network is compared with :math:`(x \cdot x')^2 + x \cdot x' + 1`, which is better where
+    the directions are not yet found and the label has a part of degree two: n below d D, or several
+    branches at n = d^2. Its fit then takes all rows, and ``weights_``, ``hidden`` stay those of
+    the network.
+
+    Cost: about 100 n d^2 for C and the kernel, then 6 operations for each parameter and row of a
+    batch. Memory beyond X: a standardized copy in float32; with branches also their features, at
+    most 2^26 numbers.
 
     References
     ----------
@@ -129,6 +139,8 @@ class Layerwise(DeepLearner):
 
     cites = ("dandi2025depth", "nichani2023three", "lu2017spectral", "mondelli2017weak")
     cost = "n d^2, and 6 rounds steps batch_size (d p1 + p1 p2) operations"
+
+    _falls_back_on_kernel = True
 
     def __init__(
         self,
@@ -183,7 +195,7 @@ class Layerwise(DeepLearner):
 
     def _learned(
         self, data: SplitData, X: Any, y: Any, rng: np.random.Generator
-    ) -> tuple[DeepModel, str]:
+    ) -> tuple[DeepModel, np.ndarray, str]:
         # The theorem's first stage is a gradient: its weights are the labels themselves.
         weights = rank_scores(data.y) if self.preset != "theorem" else data.y - data.y.mean()
         spectrum = label_spectrum(data.X, weights)
@@ -191,19 +203,20 @@ class Layerwise(DeepLearner):
         self.directions_ = like(X, orthonormal_rows(basis) if len(basis) else basis)
         self.eigenvalue_ratios_ = like(X, np.sort(spectrum.ratios)[::-1].copy())
         found = f"{len(basis)} direction(s) stand out of the label-weighted covariance."
+        if len(basis) > self._layers[0]:
+            raise BadData(
+                f"widths[0] = {self._layers[0]} is too small for this target: {found} Use a first "
+                f"layer of at least {len(basis)} neurons, better of several times as many."
+            )
         if self.preset == "practical":
-            return self._trained(data, X, y, spectrum, rng), found
+            network = self._trained(data, X, y, spectrum, rng)
+            return network, data.held_out_errors(network), found
         widths = self._layers
         if self.preset == "theorem":
-            return ridge_network(data, spectrum.power_rows(widths[0], rng), widths, rng), found
-        scalar = ridge_network(data, spectrum.weighted_rows(widths[0], rng), widths, rng)
-        several = branch_model(data, basis, rng) if len(widths) == 2 else None
-        if several is None:
-            return scalar, found
-        gain = 1 - data.held_out_mse(several) / data.held_out_mse(scalar)
-        if gain < _LEAST_GAIN:
-            return scalar, found
-        return several, f"{found} They make {several.branches.shape[1]} branch(es)."
+            return *ridge_network(data, spectrum.power_rows(widths[0], rng), widths, rng), found
+        rows = spectrum.weighted_rows(widths[0], rng)
+        model, errors, branches = level_by_level(data, rows, basis, widths, rng)
+        return model, errors, found + branches
 
     def _trained(
         self, data: SplitData, X: Any, y: Any, spectrum: LabelSpectrum, rng: np.random.Generator
@@ -216,7 +229,7 @@ class Layerwise(DeepLearner):
             [spectrum.weighted_rows(widths[0] - half, rng), spectrum.power_rows(half, rng)]
         )
         moment = partial(self._moment, trainer, X)
-        total = RECORDS * self.rounds
+        total = RECORDS * self.rounds + 1
         with closing(fit_steps(self, total, X=X, y=y, learned=moment)) as records:
             for _ in range(self.rounds):
                 before = trainer.best_mse
@@ -233,8 +246,8 @@ class Layerwise(DeepLearner):
         super()._check_parameters()
         self._check_training()
         whole_number("rounds", self.rounds)
-        if self.preset != "practical" and len(self._layers) > 2:
+        if self.preset == "theorem" and len(self._layers) > 2:
             raise BadData(
-                f"preset='{self.preset}' has one or two hidden layers, got widths = {self._layers}."
-                " Use preset='practical' for deeper networks."
+                "preset='theorem' has one or two hidden layers, as its theorem, got widths = "
+                f"{self._layers}. Use another preset for deeper networks."
             )

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import numbers
-import warnings
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from ..base.arrays import check_fit, check_new, like, to_numpy
+from ..base.arrays import Labels, like
 from ..base.errors import BadData
 from ..targets.target import Target
 from ._channel_spectrum import channel_directions
-from ._found import Found, orthonormal_rows
+from ._direction_finder import DirectionFinder, Training
+from ._found import Found
 from ._products import StandardizedProducts
 from ._registry import LEARNERS
 from ._sliced_spectrum import sliced_directions
 from ._slices import slice_weights
-from ._standardize import Standardization, chunk_rows, row_blocks, standardization
-from ._whitening import whitened
 
 
 @LEARNERS.add("spectral_directions")
-class SpectralDirections(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class SpectralDirections(DirectionFinder):
     r"""Directions found from label-conditional moments of first and second order.
 
     Without knowledge of the link the functions of the label are smooth slices :math:`T_b(y)`
@@ -139,74 +135,34 @@ class SpectralDirections(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         SpectralDirections
             Itself.
         """
-        self._check_parameters()
-        _, X, y = check_fit(self, X, y, labels="any" if self.channel is None else "exact")
-        y = to_numpy(y)
-        if (y == y[0]).all():
-            raise BadData(
-                f"all {len(y)} labels are equal to {y[0].item()!r}: nothing depends on X. "
-                f"{type(self).__name__} needs at least two different labels."
-            )
-        columns = standardization(X, owner=type(self).__name__, rows=self.chunk_size)
-        if not len(columns.kept):
-            raise BadData("every column of X is constant: there is no direction to be found")
+        labels: Labels = "any" if self.channel is None else "exact"
+        data = self._checked(X, y, labels=labels)
         rng = np.random.default_rng(self.random_state)
         search = self._from_slices if self.channel is None else self._from_channel
-        self._store(X, columns, search(X, y, columns, rng))
+        found = search(data, rng)
+        self._keep(data, found.directions, found.diagnosis)
+        self.eigenvalues_ = like(data.X, found.eigenvalues)
+        self.first_order_rank_ = found.first_order_rank
+        self.second_order_rank_ = found.second_order_rank
+        self.p_values_ = found.p_values
         return self
 
-    def transform(self, X: Any) -> Any:
-        """Coordinates of new inputs along the k directions, (n, k)."""
-        xp, X = check_new(self, X, method="transform")
-        if not self.n_directions_:
-            warnings.warn(
-                f"transform returns no columns: {self.diagnosis_}", UserWarning, stacklevel=3
-            )
-        onto = xp.matrix_transpose(self.directions_ / self.scale_)
-        blocks = row_blocks(X.shape[0], self.chunk_size or chunk_rows(X.shape[1]))
-        return xp.concat([(X[part, :] - self.mean_) @ onto for part in blocks], axis=0)
-
-    def _from_slices(
-        self, X: Any, y: np.ndarray, columns: Standardization, rng: np.random.Generator
-    ) -> Found:
-        n, d = X.shape[0], len(columns.kept)
-        s = 0.2 * min(0.5, d / n) + 0.001 if self.shrinkage is None else self.shrinkage
-        inputs = whitened(X, columns, shrinkage=s, chunk_size=self.chunk_size)
-        if self.n_components is not None and self.n_components > len(inputs.axes):
-            raise BadData(
-                f"n_components = {self.n_components} directions cannot be found among the "
-                f"{len(inputs.axes)} in which the {n} rows of X vary. Ask for fewer."
-            )
+    def _from_slices(self, data: Training, rng: np.random.Generator) -> Found:
         return sliced_directions(
-            inputs,
-            slice_weights(y),
+            self._whitened(data),
+            slice_weights(data.y),
             n_components=self.n_components,
             permutations=self.n_permutations,
             rng=rng,
         )
 
-    def _from_channel(
-        self, X: Any, y: np.ndarray, columns: Standardization, rng: np.random.Generator
-    ) -> Found:
+    def _from_channel(self, data: Training, rng: np.random.Generator) -> Found:
         assert self.channel is not None
-        products = StandardizedProducts(X, columns, self.chunk_size)
+        products = StandardizedProducts(data.X, data.columns, self.chunk_size)
         found = channel_directions(
-            self.channel, y, products, n_components=self.n_components, rng=rng
+            self.channel, data.y, products, n_components=self.n_components, rng=rng
         )
-        return found._replace(directions=found.directions[:, columns.kept])
-
-    def _store(self, X: Any, columns: Standardization, found: Found) -> None:
-        directions = np.zeros((len(found.directions), X.shape[1]))
-        directions[:, columns.kept] = orthonormal_rows(found.directions)
-        self.directions_ = like(X, directions)
-        self.n_directions_ = self._n_features_out = len(directions)
-        self.eigenvalues_ = like(X, found.eigenvalues)
-        self.first_order_rank_ = found.first_order_rank
-        self.second_order_rank_ = found.second_order_rank
-        self.p_values_ = found.p_values
-        self.diagnosis_ = found.diagnosis
-        self.mean_ = like(X, columns.mean)
-        self.scale_ = like(X, np.where(columns.scale > 0, columns.scale, 1.0))
+        return found._replace(directions=found.directions[:, data.columns.kept])
 
     def _check_parameters(self) -> None:
         if not (self.channel is None or isinstance(self.channel, Target)):
@@ -214,19 +170,4 @@ class SpectralDirections(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
                 f"channel must be a Target or None, got {self.channel!r}. "
                 'Write channel=gradone.Target("sign(z1*z2)").'
             )
-        for name in ("n_components", "n_permutations", "chunk_size"):
-            value = getattr(self, name)
-            if value is None and name != "n_permutations":
-                continue
-            if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < 1:
-                raise BadData(f"{name} must be an integer >= 1, got {value!r}")
-        s = self.shrinkage
-        if s is not None and not (isinstance(s, numbers.Real) and 0 <= s <= 1):
-            raise BadData(f"shrinkage must be a number from 0 to 1, got {s!r}")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        tags.array_api_support = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
+        super()._check_parameters()

@@ -96,6 +96,22 @@ class HierarchicalTarget(Sampled):
         return self._typed(canonical=True)
 
     @property
+    def parts(self) -> dict[str, Any]:
+        """Arguments that rebuild the target, every expression in canonical form.
+
+        Examples
+        --------
+        >>> from gradone import Sight
+        >>> Sight(outer="h*3", inner="He2(z)", exponent=0.5, noise=0.1).parts
+        {'noise': 0.1, 'outer': '3*h1', 'inner': 'He2(z1)', 'exponent': 0.5, 'signs': 'random'}
+        """
+        return {
+            part.name: self._canonical_part(part.name, getattr(self, part.name))
+            for part in fields(self)
+            if part.init
+        }
+
+    @property
     @abstractmethod
     def latex(self) -> str:
         """LaTeX of the definition."""

@@ -14,6 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ._prior_means import merged
+
 _CAP = 1e-6  # what is always missing to full overlap
 _MEMORY = 4
 _FAR = 0.05  # leaps longer than this are looked at in the middle
@@ -131,9 +133,13 @@ def _mixed(past: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray | None:
 
 
 def _within(M: np.ndarray) -> np.ndarray:
-    """Overlap matrix brought back into 0 <= M < I."""
+    """Overlap matrix brought back into 0 <= M < I.
+
+    Overlaps that rounding tells apart are made equal: leap after leap would drive them apart, and
+    symmetries would be lost that make the map cheap.
+    """
     overlaps, Q = np.linalg.eigh((M + M.T) / 2)
-    return (Q * np.clip(overlaps, 0.0, 1 - _CAP)) @ Q.T
+    return (Q * np.minimum(merged(overlaps), 1 - _CAP)) @ Q.T
 
 
 def _points_along(R: np.ndarray, other: np.ndarray) -> bool:

@@ -14,11 +14,17 @@ _ROUGH_CUTS = {-2: 4.5, -1: 5.0, 0: 5.5}  # by resolution: what is beyond is les
 _PERFECT = 1 - 1e-5  # overlaps above it: the posterior is a point
 _SMOOTH = 0.02  # overlaps below it: the integrand is almost a polynomial on the scale of omega
 _SAME = 1e-10
+_TURN = 0.33  # step of a graded rule, in e-foldings away from zero
+_NARROW = 0.5  # overlaps above it: a graded rule needs fewer nodes than a uniform one
 _MAX_PER_AXIS = {1: 1025, 2: 257, 3: 65, 4: 25}  # nodes along an axis, by the number of axes
 
 
 def prior_means(
-    M: np.ndarray, resolution: int = 0, *, around: np.ndarray | None = None
+    M: np.ndarray,
+    resolution: int = 0,
+    *,
+    around: np.ndarray | None = None,
+    graded: bool = False,
 ) -> tuple[np.ndarray, np.ndarray]:
     r"""Nodes (m, r) and weights (m,) of a rule for omega ~ N(0, M).
 
@@ -35,18 +41,21 @@ def prior_means(
         Number of times that the step is divided by the square root of two.
     around : array (r, r), optional
         Overlap matrix close to M that decides on the number of nodes.
+    graded : bool
+        Whether a narrow posterior changes its shape only where a coordinate along an eigenvector
+        is close to zero, so that nodes may be sparse elsewhere.
 
     Examples
     --------
-    >>> nodes, weights = prior_means(np.diag([0.5, 0.0]))
+    >>> nodes, weights = prior_means(np.diag([0.5, 0.0]), 1)
     >>> nodes.shape[1], round(float(weights @ nodes[:, 0] ** 4), 6), float(abs(nodes[:, 1]).max())
     (2, 0.75, 0.0)
     """
     overlaps, Q = np.linalg.eigh(M)
-    overlaps = _merged(overlaps)
-    deciding = overlaps if around is None else _merged(np.linalg.eigvalsh(around))
+    overlaps = merged(overlaps)
+    deciding = overlaps if around is None else merged(np.linalg.eigvalsh(around))
     axes = max(1, int(((deciding > _SMOOTH) & (deciding < _PERFECT)).sum()))
-    rules = [_axis_rule(float(m), resolution, axes) for m in deciding]
+    rules = [_axis_rule(float(m), resolution, axes, graded=graded) for m in deciding]
     size = math.prod(len(v) for v, _ in rules)
     grid = np.stack(np.meshgrid(*(v for v, _ in rules), indexing="ij"), axis=-1)
     product = np.ones(())
@@ -58,8 +67,8 @@ def prior_means(
     return (v * np.sqrt(overlaps)) @ Q.T, weights / weights.sum()
 
 
-def _merged(overlaps: np.ndarray) -> np.ndarray:
-    """Ascending overlaps within [0, 1]; those that differ by rounding get the same rule."""
+def merged(overlaps: np.ndarray) -> np.ndarray:
+    """Ascending overlaps within [0, 1]; those that differ by rounding are made equal."""
     overlaps = np.clip(overlaps, 0.0, 1.0)
     for i in range(1, len(overlaps)):
         if overlaps[i] - overlaps[i - 1] < _SAME:
@@ -67,7 +76,9 @@ def _merged(overlaps: np.ndarray) -> np.ndarray:
     return overlaps
 
 
-def _axis_rule(overlap: float, resolution: int, axes: int) -> tuple[np.ndarray, np.ndarray]:
+def _axis_rule(
+    overlap: float, resolution: int, axes: int, *, graded: bool
+) -> tuple[np.ndarray, np.ndarray]:
     """Rule for a standard normal variable along an eigenvector of M."""
     if overlap < 1e-15:
         return np.zeros(1), np.ones(1)
@@ -76,6 +87,13 @@ def _axis_rule(overlap: float, resolution: int, axes: int) -> tuple[np.ndarray, 
     elif overlap > _PERFECT:
         # No node at 0, where a typical jump is.
         v, w = _gauss_hermite(4 + 4 * max(resolution, 0))
+    elif graded and overlap > _NARROW:
+        width = math.sqrt(1 / overlap - 1)  # of the posterior
+        far = math.asinh(_cut(resolution) / width)
+        half = math.ceil(far / (_TURN / math.sqrt(2) ** resolution))
+        t = (np.arange(-half, half) + 0.5) * (far / half)
+        v = width * np.sinh(t)
+        w = np.cosh(t) * np.exp(-(v**2) / 2)
     else:
         step = _STEP[axes] * math.sqrt(1 - overlap) / math.sqrt(2) ** resolution
         cut = _cut(resolution)

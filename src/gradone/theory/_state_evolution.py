@@ -89,7 +89,9 @@ def _rule(
         moved = group.maps @ kept @ group.maps.swapaxes(1, 2)
         stays = np.abs(moved - kept).max(axis=(1, 2)) < 1e-12
         group = Symmetries(group.maps[stays], group.keeps[stays])
-    return *fold(group.maps, *prior_means(M, resolution, around=around)), group
+    is_graded = channel.varies_at_zero and not np.any(M - np.diag(np.diag(M)))
+    means = prior_means(M, resolution, around=around, graded=is_graded)
+    return *fold(group.maps, *means), group
 
 
 def zero_one_error(channel: PosteriorChannel, M: np.ndarray) -> Estimate:

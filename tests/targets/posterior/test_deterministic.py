@@ -152,7 +152,7 @@ def test_product_of_two_at_the_start_of_learning(text):
         ("He4(z)", 0.644850, 1e-5),
         ("z1*z2", 0.593751, 1e-4),
         ("z1**2 + sign(z1*z2*z3)", 0.575166, 1e-5),
-        ("z1*z2*z3", 2.565180, 1e-3),
+        ("z1*z2*z3", 2.565180, 1e-5),
     ],
 )
 def test_weak_recovery_thresholds(text, threshold, tolerance):

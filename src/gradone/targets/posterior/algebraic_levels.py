@@ -1,24 +1,31 @@
 r"""Level sets of quadratic functions and of products of three variables, without nodes on them.
 
 The law of a quadratic function of Gaussian variables is one integral along a contour, in any
-dimension (:mod:`.contour_kernels`); a product of three is a product of two on every plane on which
-one of them is constant (:mod:`.product_kernels`).
+dimension (:mod:`.contour_kernels`). The law of a product of three is an integral of a Gaussian
+density over the logarithms of two of them (:mod:`.product_kernels`).
 """
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
+from ...base.seeds import stream
+from ..language.breaks import zero_planes
+from ..language.lines import Curved
 from .smooth import Smooth
 
-# Step and tolerance of the contour, alone and on each of many planes; what a halving of the step
-# makes of the tolerance.
-_CONTOUR, _IN_PLANES, _FINER = (0.25, 1e-5), (0.3, 1e-3), 1e-2
-_PLANES = (0.7, 0.7)  # distance of planes: standard deviations, e-foldings next to zero
-_CHANGE = 0.005  # by leaving out every other plane, where planes are dense enough
-_FAR = 30.0  # distances beyond this many standard deviations have no weight
+# Step and tolerance of the contour; what a halving of the step makes of the tolerance.
+_CONTOUR, _FINER = (0.25, 1e-5), 1e-2
+_LATTICE = 0.3, 1e-3  # the same for the lattice: its tolerance is for every other node
+_DEPTH = 17.0  # nodes of a lattice whose weight is exp(-_DEPTH) of the largest are left out
+_DEEPER = 5.0  # added to it at each refinement
+_FAR = 30.0  # level sets farther out than this many standard deviations have no weight
+_PARALLEL = 1e-3  # determinant of unit normals below which planes are taken for dependent
+_PROBES = 64
+_ROUNDING = 1e-20  # labels of a product closer to zero than this are not told apart
 
 
 class LevelMoments(NamedTuple):
@@ -46,18 +53,42 @@ def is_quadratic(f: Smooth) -> bool:
     return f.monomials is not None and int(f.monomials[0].sum(axis=1).max()) <= 2
 
 
-def factor_of_product(f: Smooth) -> float | None:
-    """The number c if a function is c times the product of three variables, else None.
+class LinearFactors(NamedTuple):
+    """A product of three affine forms: number * prod_i (normals_i x - offsets_i)."""
+
+    normals: np.ndarray
+    """(3, 3) independent rows."""
+    offsets: np.ndarray
+    """(3,)"""
+    number: float
+
+
+def linear_factors(f: Smooth) -> LinearFactors | None:
+    """Factors of a polynomial that is a product of three affine forms, None if it is not.
 
     Examples
     --------
     >>> from gradone.targets.language.parser import parse
-    >>> factor_of_product(Smooth(parse("2*z1*z2*z3"), np.eye(3)))
-    2.0
+    >>> found = linear_factors(Smooth(parse("2*z1*z2*z3 - 2*z1*z2"), np.eye(3)))
+    >>> round(found.number, 12), found.offsets
+    (2.0, array([0., 0., 1.]))
     """
-    if f.monomials is None or f.monomials[0].tolist() != [[1, 1, 1]]:
+    if f.monomials is None or len(f.rows) != 3:
         return None
-    return float(f.monomials[1][0])
+    try:
+        planes = zero_planes(f.tree, f.rows.shape[1])
+    except Curved:
+        return None
+    normals = np.array([plane.normal for plane in planes]) @ f.rows.T if planes else np.eye(0)
+    if len(planes) != 3 or abs(np.linalg.det(normals)) < _PARALLEL:
+        return None
+    offsets = np.array([plane.offset for plane in planes])
+    x = stream(0, "points", r=3, what="factors").standard_normal((3, _PROBES))
+    product = (normals @ x - offsets[:, None]).prod(axis=0)
+    number = float(product @ f.value(x) / (product @ product))
+    if not np.allclose(f.value(x), number * product, rtol=1e-9, atol=1e-9 * abs(number)):
+        return None
+    return LinearFactors(normals, offsets, number)
 
 
 def quadratic_levels(
@@ -119,51 +150,79 @@ def quadratic_levels(
 
 
 def product_levels(
-    y: np.ndarray,
-    mean: np.ndarray,
-    C: np.ndarray,
-    nearest: tuple[np.ndarray, np.ndarray],
-    depth: float,
-    resolution: int = 0,
+    y: np.ndarray, mean: np.ndarray, C: np.ndarray, resolution: int = 0
 ) -> LevelMoments:
-    """Moments on the level sets of x_1 x_2 x_3 at labels `y` (n,), means (3, n), covariance C.
+    r"""Moments on the level sets of a product of three variables.
 
-    `nearest` are the distance of the level set from the mean in standard deviations (n,), and a
-    point of it (3, n) that is about as near; `depth` is minus the logarithm of what may be left
-    out.
+    On the axes :math:`\log|x_1|, \log|x_2|` the density of the label is the integral of that of x,
+    whose third variable is :math:`y/(x_1 x_2)`:
+
+    .. math::
+        Z(y) = \sum_{signs} \int N\Big(x_1, x_2, \frac{y}{x_1 x_2};\, a, C\Big)\,
+        d\log|x_1|\, d\log|x_2|                                                        [PL-1]
+
+    Parameters
+    ----------
+    y : array (n,)
+        Labels.
+    mean : array (3, n)
+        Prior means a.
+    C : array (3, 3)
+        Prior covariance.
+    resolution : int
+        Number of times that the step is divided by the square root of two.
+
+    Notes
+    -----
+    Errors relative to the prior are about 1e-5, up to 5e-4 if it is almost singular, at 25
+    microseconds for each label.
+
+    Examples
+    --------
+    At :math:`a = 0` the mean of :math:`x_1^2` given y is that of all three:
+
+    >>> found = product_levels(np.array([0.5]), np.zeros((3, 1)), np.eye(3))
+    >>> (found.second[0].diagonal() / found.mass[0]).round(5)
+    array([1.17456, 1.17456, 1.17456])
     """
     from .product_kernels import product_moments
 
     n = len(y)
-    distance = np.minimum(nearest[0], _FAR)
-    p, a, axes = C / np.sqrt(np.diag(C))[:, None], np.empty((3, 2)), np.zeros((3, 3, 2))
-    for o in range(3):
-        pair = [(o + 1) % 3, (o + 2) % 3]
-        rest = C[np.ix_(pair, pair)] - np.outer(p[o, pair], p[o, pair])
-        L = np.linalg.cholesky(rest)
-        a[o], rotation = np.linalg.eigh(L.T @ np.array([[0.0, 0.5], [0.5, 0.0]]) @ L)
-        axes[o][pair] = L @ rotation
-    x = nearest[1]
-    gradient = np.stack([x[1] * x[2], x[0] * x[2], x[0] * x[1]])
-    # Planes across which the level set is least steep: those cut the smoothest curves.
-    outer = np.abs(p @ gradient).argmin(axis=0)
-    mass, first, second = np.zeros(n), np.zeros((n, 3)), np.zeros((n, 3, 3))
-    step, tolerance = _IN_PLANES
+    least = _ROUNDING * np.sqrt(np.linalg.det(C))
+    y = np.where(np.abs(y) < least, np.copysign(least, y), y)
+    square, mass, first, second = np.empty(n), np.zeros(n), np.zeros((n, 3)), np.zeros((n, 3, 3))
+    step, tolerance = _LATTICE
     product_moments(
         y,
         np.ascontiguousarray(mean.T),
-        distance,
-        outer,
-        p,
-        a,
-        axes,
-        depth,
-        (_PLANES[0] / 2**resolution, _PLANES[1] / 2**resolution),
-        _CHANGE / 4**resolution,
-        step / 2**resolution,
-        tolerance * _FINER**resolution,
+        C,
+        np.linalg.inv(C),
+        _DEPTH + _DEEPER * resolution,
+        step / math.sqrt(2) ** resolution,
+        tolerance,
+        _FAR,
+        square,
         mass,
         first,
         second,
     )
-    return LevelMoments(-0.5 * distance**2, mass, first, second)
+    constant = 0.5 * float(np.linalg.slogdet(2 * math.pi * C)[1])
+    return LevelMoments(-0.5 * square - constant, mass, first, second)
+
+
+def factored_levels(
+    factors: LinearFactors, y: np.ndarray, mean: np.ndarray, C: np.ndarray, resolution: int = 0
+) -> LevelMoments:
+    """Moments on the level sets of a product of three affine forms, which are variables as good."""
+    A = factors.normals
+    found = product_levels(
+        y / factors.number, A @ mean - factors.offsets[:, None], A @ C @ A.T, resolution
+    )
+    back = np.linalg.inv(A)
+    second = found.second + np.tril(found.second, -1).transpose(0, 2, 1)
+    return LevelMoments(
+        found.log_scale - math.log(abs(factors.number)),
+        found.mass,
+        found.first @ back.T,
+        np.tril(back @ second @ back.T),
+    )

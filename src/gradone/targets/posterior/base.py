@@ -62,6 +62,8 @@ class PosteriorChannel(ABC):
 
     is_rough = False
     """Whether outcomes are rough, which only some channels can be."""
+    varies_at_zero = False
+    """Whether a narrow posterior changes its shape only next to the planes z_i = 0."""
 
     def __init__(self, target: Target, resolution: int = 0) -> None:
         self.target, self.resolution = target, max(resolution, 0)

@@ -63,9 +63,7 @@ def quadratic_moments(
     table = contour_table(step)
     work = np.empty((5, len(a)))
     for i in range(len(y)):
-        log_scale[i] = contour_moments(
-            y[i], a, b[i], step, tolerance, -np.inf, table, work, moments[i]
-        )
+        log_scale[i] = contour_moments(y[i], a, b[i], step, tolerance, table, work, moments[i])
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -75,7 +73,6 @@ def contour_moments(
     b: np.ndarray,
     step: float,
     tolerance: float,
-    floor: float,
     table: np.ndarray,
     work: np.ndarray,
     moments: np.ndarray,
@@ -84,7 +81,7 @@ def contour_moments(
 
     The step is halved until leaving out every other node changes less than the root of the
     tolerance: the rule converges exponentially. All is zero and the scale -inf where the label is
-    impossible, or its density at the saddle point below exp(floor).
+    impossible.
     """
     k = len(a)
     moments[:] = 0.0
@@ -104,8 +101,6 @@ def contour_moments(
         product /= u
     near = max(near, width)
     scale += 0.5 * math.log(product) - math.log(math.pi)
-    if scale < floor:
-        return -np.inf
     bend = BEND if near > _STRAIGHT * width else _side(y, a, b, s, near, tolerance) * BEND
     stride = 2**HALVINGS
     rise, change = _along(y, a, b, s, width, near, bend, stride, tolerance, table, work, moments)

@@ -24,7 +24,9 @@ from ..language.breaks import zero_planes
 from ..language.evaluate import evaluate
 from ..language.tree import Node
 from ..target import Target
+from .algebraic_levels import is_quadratic
 from .base import Outcomes, Posterior, PosteriorChannel
+from .convolved_products import ConvolvedProduct, convolved_product, is_diagonal
 from .formulas import Formula, formulas
 from .label_mean import mean_in_region
 from .label_rule import PROBE_RADIUS, LabelRule, label_rule, probe_points
@@ -39,7 +41,7 @@ _MAX_CRITICAL = 8
 _MAX_FORMS = 3
 _ROUNDING = 1e-5
 _CLOUD = 4096
-_MEAN_BLOCK = 512  # prior means at once, some thousand nodes each
+_MEAN_BLOCK = {1: 512, 2: 512, 3: 512, 4: 128}  # prior means at once, thousands of nodes each
 _LOST = 40.0  # exp(-_LOST) of what is there already is nothing
 _BLOCK = {1: 8192, 2: 1024, 3: 64, 4: 8}  # samples at once, by the forms of a formula
 
@@ -57,13 +59,15 @@ class _Sheet:
             else used_rows(inner, formula.r)
         )
         self.k = len(self.rows)
-        if self.k > _MAX_FORMS:
+        self.f = Smooth(inner, self.rows)
+        # The level sets of a quadratic function need no nodes, whatever their dimension.
+        is_whole = self.k == formula.r and not formula.conditions
+        if self.k > _MAX_FORMS and not (is_whole and is_quadratic(self.f)):
             raise OutOfRegime(
                 f"a formula of '{text}' depends on {self.k} directions at once; without noise the "
-                f"posterior is an integral over its level sets, at most {_MAX_FORMS} can be done. "
-                "Give the target a noise > 0."
+                f"posterior is an integral over its level sets, at most {_MAX_FORMS} can be done "
+                "unless it is quadratic. Give the target a noise > 0."
             )
-        self.f = Smooth(inner, self.rows)
         self.region = Region(formula.conditions, self.rows, text, resolution)
 
     def nodes(
@@ -203,8 +207,8 @@ class DeterministicPosterior(PosteriorChannel):
     Notes
     -----
     Exact for targets whose formulas each depend on one linear form of z when r is at most 2, about
-    1e-5 for quadratic functions, 1e-3 otherwise. Labels that cannot come out have
-    ``log_z = -inf``, g = 0 and dg = 0.
+    1e-5 for quadratic functions and for products of three variables, 1e-3 otherwise. Labels that
+    cannot come out have ``log_z = -inf``, g = 0 and dg = 0.
 
     Examples
     --------
@@ -221,6 +225,8 @@ class DeterministicPosterior(PosteriorChannel):
         parts = formulas(target.expression)
         self._values = distinct(np.array([p.constant for p in parts if p.constant is not None]))
         self._sheets = [_Sheet(p, target.text, self.resolution) for p in parts]
+        self._product = self._convolved()
+        self.varies_at_zero = self._product is not None
 
     def posterior(self, y: np.ndarray, omega: np.ndarray, V: np.ndarray) -> Posterior:
         """Posterior at labels `y` (n,), prior means `omega` (n, r), covariance `V` (r, r)."""
@@ -282,6 +288,8 @@ class DeterministicPosterior(PosteriorChannel):
 
     def outcomes(self, omega: np.ndarray, V: np.ndarray, *, curvature: bool = False) -> Outcomes:
         """Every label that may come out at the prior means `omega` (m, r), covariance `V`."""
+        if self._product is not None and is_diagonal(V):
+            return self._relabeled(self._product.outcomes(omega, V, curvature=curvature))
         m = len(omega)
         rule = self._rule(omega, V)
         y = np.concatenate([rule.y, np.tile(self._values, (m, 1))], axis=1)
@@ -298,13 +306,39 @@ class DeterministicPosterior(PosteriorChannel):
             dg.reshape(m * k, self.r, self.r)[used] = found.dg
         return Outcomes(y, weight, log_z.reshape(m, k), g.reshape(shape[:3]), dg)
 
+    def _convolved(self) -> ConvolvedProduct | None:
+        """Rule for a product of powers of all variables that no other rule does well."""
+        first, *others = self._sheets
+        if (
+            others
+            or not 2 <= first.k == self.r
+            or first.formula.conditions
+            or is_quadratic(first.f)
+        ):
+            return None
+        return convolved_product(first.f, self.resolution)
+
+    def _relabeled(self, inner: Outcomes) -> Outcomes:
+        """Outcomes of the only formula as labels of the target."""
+        relabeled = self._sheets[0].relabeled
+        y = relabeled.label(inner.y)
+        _, log_slope = relabeled(y)
+        is_label = np.isfinite(y) & np.isfinite(log_slope)  # else lost where labels saturate
+        log_slope = np.where(is_label, log_slope, 0.0)
+        return inner._replace(
+            y=np.where(is_label, y, 0.0),
+            weight=np.where(is_label, inner.weight * np.exp(-log_slope), 0.0),
+            log_z=inner.log_z + log_slope,
+        )
+
     def mean(self, omega: np.ndarray, V: np.ndarray) -> np.ndarray:
         """Mean of the label at prior means `omega` (m, r): the Bayes-optimal prediction (m,)."""
         omega = np.asarray(omega, dtype=np.float64)
         total = np.zeros(len(omega))
         for sheet in self._sheets:
-            for start in range(0, len(omega), _MEAN_BLOCK):
-                block = slice(start, start + _MEAN_BLOCK)
+            size = _MEAN_BLOCK[self.r]
+            for start in range(0, len(omega), size):
+                block = slice(start, start + size)
                 part = sheet.mean(omega[block].T, V)
                 if part is None:
                     return super().mean(omega, V)

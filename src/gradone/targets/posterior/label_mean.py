@@ -17,7 +17,7 @@ from .level_set import Nodes
 from .moment_sums import MomentSums
 from .region import Region
 
-_GRID = {2: 24, 3: 12}  # Gauss-Hermite nodes in each of k directions
+_GRID = {2: 24, 3: 12, 4: 10}  # Gauss-Hermite nodes in each of k directions
 
 
 def mean_in_region(

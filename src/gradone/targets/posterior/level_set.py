@@ -23,9 +23,10 @@ import numpy as np
 from ...base.seeds import stream
 from .algebraic_levels import (
     LevelMoments,
-    factor_of_product,
+    LinearFactors,
+    factored_levels,
     is_quadratic,
-    product_levels,
+    linear_factors,
     quadratic_levels,
 )
 from .roots import LineRoots
@@ -157,11 +158,8 @@ class LevelSet:
         """Moments of x - mean on the level sets; None if f is no polynomial."""
         if is_quadratic(self.f):
             return quadratic_levels(self.f, y, mean, C, self.resolution)
-        factor = factor_of_product(self.f)
-        if factor is not None:
-            nearest = self._nearest(y, mean, C)
-            found = product_levels(y / factor, mean, C, nearest, self.depth, self.resolution)
-            return found._replace(log_scale=found.log_scale - math.log(abs(factor)))
+        if self.factors is not None:
+            return factored_levels(self.factors, y, mean, C, self.resolution)
         return self._moments(y, mean, C)
 
     def _moments(self, y: np.ndarray, mean: np.ndarray, C: np.ndarray) -> LevelMoments | None:
@@ -231,6 +229,11 @@ class LevelSet:
                 far = np.sqrt((u * u).sum(axis=0))
                 u *= np.minimum(1.0, 40.0 / np.maximum(far, 1e-300))
         return np.minimum(np.nan_to_num(best, posinf=3.0), 40.0), mean + L @ u
+
+    @cached_property
+    def factors(self) -> LinearFactors | None:
+        """Factors of f if it is a product of three affine forms."""
+        return linear_factors(self.f)
 
     @cached_property
     def critical(self) -> list[Critical]:

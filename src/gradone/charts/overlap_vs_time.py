@@ -1,0 +1,19 @@
+"""Overlap with the target directions during training."""
+
+from __future__ import annotations
+
+from ._named import CHARTS, CurveChart
+
+
+@CHARTS.add("overlap-vs-time")
+class OverlapVsTime(CurveChart):
+    """Recovery of each target direction against the time of training."""
+
+    variables = ("recovery", "overlap")
+    along = ("time", "step")
+    label = "overlap with the target directions"
+    scales = ("log", "linear")
+    caption = (
+        "Recovery of the target directions during training: plateaus where the network looks for "
+        "a direction, rises where it has found one."
+    )

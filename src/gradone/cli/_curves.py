@@ -1,0 +1,207 @@
+"""How commands show curves: a table in the terminal, CSV, JSON, a picture."""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+AsCsv = Annotated[bool, typer.Option("--csv", help="Print comma-separated values: everything.")]
+Plot = Annotated[
+    Path | None,
+    typer.Option("--plot", metavar="FILE", help="Draw the curve: .pdf, .svg, .png, with its data."),
+]
+FAILED = 3  # exit code when some points have no number
+
+# Dimensions that number the parts of one quantity; each part is a column of its own.
+_PARTS = ("branch", "neuron", "neuron2", "direction", "direction2")
+_FIRST = ("test_mse", "excess_mse", "zero_one_error", "recovery", "cosine2", "overlap_aligned")
+_MOST_ROWS = 60
+
+
+class Column(NamedTuple):
+    """Numbers of one part of one quantity, row by row."""
+
+    name: str
+    values: list[Any]
+
+
+def columns(curve: xr.Dataset, names: list[str] | None = None) -> list[Column]:
+    """Curve as a table: a row for each point of its axes, a column for each part of a quantity.
+
+    Examples
+    --------
+    >>> from gradone.base.curves import curve
+    >>> found = curve({"q": (("alpha", "direction"), [[1.0, 2.0]]),
+    ...                "q_err": (("alpha", "direction"), [[0.0, 0.1]])},
+    ...               {"alpha": [0.5], "direction": [1, 2]}, source="theory:example", target="z")
+    >>> columns(found)[1:3]
+    [Column(name='q[1]', values=[1.0]), Column(name='q[2]', values=[2.0])]
+    """
+    outer = [str(dim) for dim in curve.sizes if dim not in _PARTS]
+    rows = list(itertools.product(*(curve[dim].values.tolist() for dim in outer)))
+    table = [Column(dim, [row[i] for row in rows]) for i, dim in enumerate(outer)]
+    base = curve[outer].coords.to_dataset() if outer else None
+    for name in names or [str(name) for name in curve.data_vars]:
+        variable = curve[name]
+        inner = [dim for dim in variable.dims if dim in _PARTS]
+        if base is not None:
+            variable = variable.broadcast_like(base)
+        variable = variable.transpose(*outer, *inner)
+        flat = variable.values.reshape(len(rows), -1)
+        parts = itertools.product(*(curve[dim].values.tolist() for dim in inner))
+        for place, part in enumerate(parts):
+            label = f"{name}[{','.join(map(str, part))}]" if inner else name
+            table.append(Column(label, flat[:, place].tolist()))
+    return table
+
+
+def to_csv(curve: xr.Dataset) -> str:
+    """All numbers of a curve as comma-separated values; what has no number is left empty."""
+    table = columns(curve)
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([column.name for column in table])
+    for row in zip(*(column.values for column in table), strict=True):
+        writer.writerow(["" if _is_nan(value) else value for value in row])
+    return out.getvalue()
+
+
+def to_json(curve: xr.Dataset) -> dict[str, Any]:
+    """Curve as plain data in the form of ``xarray.Dataset.from_dict``; NaN becomes None."""
+    plain: dict[str, Any] = _finite(curve.to_dict())
+    return plain
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(part) for part in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else str(value)
+    return value
+
+
+def _is_nan(value: Any) -> bool:
+    return isinstance(value, float) and math.isnan(value)
+
+
+def show_curve(curve: xr.Dataset) -> None:
+    """Print a curve as a table as wide as the terminal; what does not fit is named."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from ..base.replicates import mean_over_replicates
+    from ._terminal import console, show
+
+    screen = console()
+    shown = mean_over_replicates(curve)
+    count = curve.sizes.get("replicate", 0)
+    show(screen, f"{curve.attrs['source']} of {curve.attrs['target']}", style="bold")
+    if count:
+        word = "replicates" if count > 1 else "replicate"
+        show(screen, f"mean ± standard error over {count} {word}", style="dim")
+    axes = [str(dim) for dim in shown.sizes if dim not in _PARTS]
+    cells = [
+        Column(column.name, [_number(value) for value in column.values])
+        for column in columns(shown, [])
+        if column.name in axes
+    ]
+    quantities = _with_errors(shown)
+    room = screen.width - sum(_width(column) for column in cells)
+    left_out = []
+    for column in quantities:
+        if _width(column) <= room:
+            room -= _width(column)
+            cells.append(column)
+        else:
+            left_out.append(column.name)
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for column in cells:
+        table.add_column(column.name, justify="right", no_wrap=True)
+    rows = list(zip(*(column.values for column in cells), strict=True))
+    for row in rows[:_MOST_ROWS]:
+        table.add_row(*map(Text, row))
+    show(screen, table)
+    if len(rows) > _MOST_ROWS:
+        show(screen, f"... {len(rows) - _MOST_ROWS} more rows: --csv shows all", style="dim")
+    if left_out:
+        more = ", ".join(left_out[:6]) + (", ..." if len(left_out) > 6 else "")
+        show(screen, f"also computed: {more}; --csv and --json show all", style="dim")
+    for line in failures(curve):
+        show(screen, line, style="red")
+    if curve.attrs.get("notes"):
+        show(screen, str(curve.attrs["notes"]))
+
+
+def failures(curve: xr.Dataset) -> list[str]:
+    """What went wrong at the points that have no number, or one that is not final."""
+    if "converged" not in curve or bool(curve["converged"].values.all()):
+        return []
+    failed = ~curve["converged"].values
+    lines = [f"{int(failed.sum())} of {failed.size} points did not converge or failed:"]
+    texts = [str(text) for text in curve["status"].values[failed]] if "status" in curve else []
+    return lines + [f"  {text}" for text in list(dict.fromkeys(filter(None, texts)))[:5]]
+
+
+def has_missing(curve: xr.Dataset) -> bool:
+    """Whether some point has no number at all because its computation failed."""
+    from ..base.curves import STATUS
+
+    if "converged" not in curve:
+        return False
+    failed = ~curve["converged"]
+    numbers = [curve[v] for v in curve.data_vars if v not in STATUS]
+    full = [v for v in numbers if set(failed.dims) <= set(v.dims)]
+    lost = [v.isnull().all([dim for dim in v.dims if dim not in failed.dims]) for v in full]
+    return bool(failed.any()) and (not lost or any(bool((part & failed).any()) for part in lost))
+
+
+def _with_errors(curve: xr.Dataset) -> list[Column]:
+    """Columns of text, the most telling quantities first; columns of zeros come last."""
+    from ..base.curves import STATUS
+
+    names = [str(v) for v in curve.data_vars if v not in STATUS and not str(v).endswith("_err")]
+    names.sort(key=lambda name: _FIRST.index(name) if name in _FIRST else len(_FIRST))
+    found: list[tuple[bool, Column]] = []
+    for name in names:
+        axes = [str(dim) for dim in curve.sizes if dim not in _PARTS]
+        values = [c for c in columns(curve, [name]) if c.name not in axes]
+        errors = [c for c in columns(curve, [f"{name}_err"]) if c.name not in axes]
+        for value, error in zip(values, errors, strict=True):
+            cells = [_number(v, e) for v, e in zip(value.values, error.values, strict=True)]
+            is_empty = all(_is_nan(v) or abs(v) <= 1e-12 for v in value.values)
+            found.append((is_empty and "[" in value.name, Column(value.name, cells)))
+    return [column for _, column in sorted(found, key=lambda pair: pair[0])]
+
+
+def _number(value: Any, error: float = 0.0) -> str:
+    """Number with its error where that can be seen in four digits."""
+    if _is_nan(value):
+        return "-"
+    if not isinstance(value, float):
+        return str(value)
+    if math.isfinite(value) and error > 5e-4 * max(abs(value), 1e-3):
+        digits = max(0, min(8, 1 - math.floor(math.log10(error))))
+        return f"{value:.{digits}f} ± {error:.{digits}f}"
+    return f"{value:.5g}"
+
+
+def _width(column: Column) -> int:
+    return 2 + max(map(len, [column.name, *column.values]))
+
+
+def draw_curve(curve: xr.Dataset, file: Path) -> None:
+    """Save the chart that shows a curve best."""
+    from ..charts import draw
+
+    draw(curve).save(file)

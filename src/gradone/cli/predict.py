@@ -1,0 +1,47 @@
+"""``gradone predict``: what a theory says about a target."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from ._app import app
+from ._curves import FAILED, AsCsv, Plot, draw_curve, has_missing, show_curve, to_csv, to_json
+from ._settings import OPEN_OPTIONS, read_settings
+from ._target import AsJson, Noise, TargetName, find_target
+
+
+@app.command(context_settings=OPEN_OPTIONS)
+def predict(
+    context: typer.Context,
+    target: TargetName,
+    theory: Annotated[str, typer.Argument(help="Name of a theory: gradone list shows them.")],
+    noise: Noise = None,
+    as_json: AsJson = False,
+    as_csv: AsCsv = False,
+    plot: Plot = None,
+) -> None:
+    """Predict what an algorithm attains, by theory.
+
+    Axes and parameters of the theory are options: --alpha 0.5:3:20 (start:stop:count), --ridge
+    0.1,1 (a list), --activation "tanh(z)". Without them the command says which there are.
+    """
+    from ..theory import THEORIES
+    from ..theory.predict import predict as verb
+
+    kind = THEORIES[theory]
+    chosen = find_target(target, noise)
+    settings = read_settings(context.args, kind.predict, theory, besides=["target"])
+    found = verb(chosen, theory, on_failure="mark", **settings)
+    if as_json:
+        typer.echo(json.dumps(to_json(found), indent=2, allow_nan=False))
+    elif as_csv:
+        typer.echo(to_csv(found), nl=False)
+    else:
+        show_curve(found)
+    if plot:
+        draw_curve(found, plot)
+    if has_missing(found):
+        raise typer.Exit(FAILED)

@@ -1,0 +1,84 @@
+"""``gradone simulate``: a learner on samples of a target, measured against the truth."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+import typer
+
+from ._app import app
+from ._curves import FAILED, AsCsv, Plot, draw_curve, has_missing, show_curve, to_csv, to_json
+from ._settings import OPEN_OPTIONS, read_settings, read_value
+from ._target import AsJson, Noise, TargetName, find_target
+
+_NUMBERS = "A number, a list 1,2,4 or a range start:stop:count."
+
+
+@app.command(context_settings=OPEN_OPTIONS)
+def simulate(
+    context: typer.Context,
+    target: TargetName,
+    learner: Annotated[str, typer.Argument(help="Name of a learner: gradone list shows them.")],
+    d: Annotated[int, typer.Option("--d", help="Dimension of the input.")],
+    alpha: Annotated[
+        str | None, typer.Option("--alpha", help=f"Samples per dimension. {_NUMBERS}")
+    ] = None,
+    n: Annotated[str | None, typer.Option("--n", help="Numbers of samples instead.")] = None,
+    width_ratio: Annotated[
+        str | None, typer.Option("--width-ratio", help=f"Neurons per dimension. {_NUMBERS}")
+    ] = None,
+    replicates: Annotated[int, typer.Option("--replicates", help="Repetitions.")] = 8,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of everything random.")] = 0,
+    test_samples: Annotated[
+        int, typer.Option("--test-samples", help="Fresh samples that measure errors.")
+    ] = 4096,
+    dtype: Annotated[str, typer.Option("--dtype", help="float64 or float32.")] = "float64",
+    noise: Noise = None,
+    as_json: AsJson = False,
+    as_csv: AsCsv = False,
+    plot: Plot = None,
+) -> None:
+    """Run a learner on samples of a target.
+
+    Parameters of the learner are options as well: --ridge 0.1,1 (a list becomes an axis), --steps
+    2, --activation "tanh(z)". A fit that fails is shown as failed, with exit code 3.
+    """
+    from ..base.errors import BadData
+    from ..experiments.simulate import simulate as verb
+    from ..learners import LEARNERS
+
+    kind = LEARNERS[learner]
+    if (alpha is None) == (n is None):
+        raise BadData("give --alpha or --n, one of the two: --alpha 1,2,4")
+    chosen = find_target(target, noise)
+    settings = read_settings(
+        context.args, kind, learner, besides=["channel", "random_state"], axes=("ridge", "width")
+    )
+    axes: dict[str, Any] = {
+        name: read_value(name.replace("_", "-"), text)
+        for name, text in (("alpha", alpha), ("n", n), ("width_ratio", width_ratio))
+        if text is not None
+    }
+    found = verb(
+        chosen,
+        learner,
+        d=d,
+        replicates=replicates,
+        seed=seed,
+        test_samples=test_samples,
+        dtype=dtype,  # type: ignore[arg-type]
+        on_failure="mark",
+        **axes,
+        **settings,
+    )
+    if as_json:
+        typer.echo(json.dumps(to_json(found), indent=2, allow_nan=False))
+    elif as_csv:
+        typer.echo(to_csv(found), nl=False)
+    else:
+        show_curve(found)
+    if plot:
+        draw_curve(found, plot)
+    if has_missing(found):
+        raise typer.Exit(FAILED)

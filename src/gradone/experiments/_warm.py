@@ -1,0 +1,10 @@
+"""What children of a comparison need, imported once by the process that they are forked from."""
+
+from ..base.replicates import mean_over_replicates as mean_over_replicates
+from ..dynamics import sgd as sgd
+from ..learners import LEARNERS
+from ..theory import THEORIES
+from . import entrants as entrants
+from . import simulate as simulate
+
+READY = (len(THEORIES), len(LEARNERS))  # to count the things of a room is to import them

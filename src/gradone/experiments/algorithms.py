@@ -1,0 +1,230 @@
+"""What a sweep can run: learners, engines of the exact dynamics, theories; and what each takes."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from ..base.errors import BadData, did_you_mean
+from ..dynamics import reused_batch, sgd
+from ..learners import LEARNERS
+from ..targets.sampled import whole_number
+from ..theory import THEORIES
+from .metrics import OF_DIRECTIONS, OF_PREDICTIONS
+
+ENGINES: dict[str, Callable[..., Any]] = {"reused_batch": reused_batch, "sgd": sgd}
+KINDS = ("learner", "engine", "theory")
+
+SAMPLES = ("n", "alpha", "kappa")
+"""Three ways to say how many samples: n, n = alpha d, n = d^kappa."""
+WIDTHS = ("width", "width_ratio")
+"""Two ways to say how many neurons."""
+FAMILIES = (SAMPLES, WIDTHS)
+
+NUMERICS: dict[str, int] = {}
+"""``"learner:giant_step"`` to the number of its version, where it is not 1. Raise it by one when
+the numbers of an algorithm may change: cells that were computed before are then computed anew."""
+
+# One value of these is itself a list: several values are a list of lists.
+_LISTS = frozenset(
+    "bias coefficients eigenvalue outliers readout record second_layer time widths".split()
+)
+# A sweep sets these itself, or they do not change a number.
+_OWN = frozenset(
+    "self target random_state replicates first_replicate seed workers progress".split()
+)
+_OF_LEARNERS = ("d", "n", "test_samples", "dtype")
+_OF_ENGINES = {
+    "sgd": ("overlap", "norm", "recovery", "readout", "bias"),
+    "reused_batch": (
+        *("overlap", "norm", "recovery", "readout", "bias"),
+        *("train_mse", "test_mse"),
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """One algorithm that a sweep can run.
+
+    Parameters
+    ----------
+    kind : {"learner", "engine", "theory"}
+        Estimator on samples, exact dynamics, or prediction.
+    name : str
+        Its name among those.
+    parameters : frozenset of str
+        What it takes; sizes and parameters of a learner alike.
+    required : tuple of str
+        What it cannot do without.
+    answers : frozenset of str
+        Quantities that it may report.
+    """
+
+    kind: str
+    name: str
+    parameters: frozenset[str]
+    required: tuple[str, ...]
+    answers: frozenset[str]
+
+    @property
+    def recipe(self) -> str:
+        """Name and version of the numbers, as ``"learner:giant_step/1"``."""
+        name = f"{self.kind}:{self.name}"
+        return f"{name}/{NUMERICS.get(name, 1)}"
+
+    @property
+    def is_random(self) -> bool:
+        """Whether it has replicates."""
+        return self.kind != "theory"
+
+    def understands(self, name: str) -> bool:
+        """Whether a parameter says something about it, directly or by its relation to another."""
+        family = next((family for family in FAMILIES if name in family), (name,))
+        return any(member in self.parameters for member in family)
+
+    def arguments(self, own: Mapping[str, Any], shared: Mapping[str, Any]) -> dict[str, Any]:
+        """Arguments of one run: sizes that are given in one way become those that it takes.
+
+        Parameters
+        ----------
+        own : mapping
+            Parameters that are given for this algorithm.
+        shared : mapping
+            Parameters of the grid; where both speak of the same, `own` holds.
+
+        Examples
+        --------
+        >>> find_algorithm("learner", "giant_step").arguments({"width_ratio": 0.5},
+        ...                                                   {"d": 100, "alpha": 3.0})
+        {'d': 100, 'n': 300, 'width': 50}
+        >>> find_algorithm("theory", "random_features").arguments({}, {"d": 100, "n": 300})
+        {'alpha': 3.0}
+        """
+        given = {**relevant(self, own, shared), **own}
+        found = {name: value for name, value in given.items() if name in self.parameters}
+        for family in FAMILIES:
+            name = next((member for member in family if member in given), None)
+            if name is None or not self.understands(name):
+                continue
+            wanted = self._wanted(family, name, name in own)
+            if wanted != name:
+                found.pop(name, None)
+                found[wanted] = _converted(name, wanted, given)
+        return {name: found[name] for name in sorted(found)}
+
+    def needs_d(self, own: Mapping[str, Any], shared: Mapping[str, Any]) -> bool:
+        """Whether d enters, as itself or because sizes are given relative to it."""
+        if "d" in self.required:
+            return True
+        for family in FAMILIES:
+            name = next((m for m in family if m in own), None)
+            is_own = name is not None
+            name = name or next((m for m in family if m in shared), None)
+            if name and self.understands(name) and self._wanted(family, name, is_own) != name:
+                return True
+        return False
+
+    def _wanted(self, family: tuple[str, ...], name: str, is_own: bool) -> str:
+        """Which member of a family it takes in place of the given one."""
+        # Of theories that take both, the ratio is the axis of the limit and the width a correction.
+        if name == "width" and "width_ratio" in self.parameters and not is_own:
+            return "width_ratio"
+        return next(m for m in (name, *family) if m in self.parameters)
+
+
+def relevant(
+    algorithm: Algorithm, own: Mapping[str, Any], shared: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Parameters of the grid that an algorithm takes and does not set itself."""
+    kept = {}
+    for name, value in shared.items():
+        family = next((family for family in FAMILIES if name in family), (name,))
+        if algorithm.understands(name) and not any(member in own for member in family):
+            kept[name] = value
+    # A size may be needed to convert another one, whether or not the algorithm takes it.
+    if "d" in shared and "d" not in own and algorithm.needs_d(own, shared):
+        kept["d"] = shared["d"]
+    return kept
+
+
+def _converted(name: str, wanted: str, given: Mapping[str, Any]) -> Any:
+    """Number of samples or neurons, said in another way."""
+    value = given[name]
+    if "d" not in given:
+        raise BadData(f"{name} becomes {wanted} with the help of d: give d")
+    d = whole_number("d", given["d"])
+    if name in WIDTHS:
+        return _rounded(name, value, value * d, "neuron") if wanted == "width" else value / d
+    if name == "n":
+        n = whole_number("n", value)
+    else:
+        n = _rounded(name, value, value * d if name == "alpha" else d**value, "sample")
+    if wanted == "n":
+        return n
+    if wanted == "alpha":
+        return n / d
+    if d == 1:
+        raise BadData("kappa = log n / log d needs d > 1")
+    return math.log(n) / math.log(d)
+
+
+def _rounded(name: str, value: float, size: float, what: str) -> int:
+    if not math.isfinite(size) or round(size) < 1:
+        raise BadData(f"{name} = {value:g} gives {'no' if size < 1 else 'endless'} {what}s")
+    return round(size)
+
+
+def one_value_is_a_list(name: str) -> bool:
+    """Whether a single value of a parameter is a list, so that several are a list of lists."""
+    return name in _LISTS
+
+
+@lru_cache(maxsize=256)
+def _described(kind: str, name: str, thing: Any) -> Algorithm:
+    signature = inspect.signature(thing.predict if kind == "theory" else thing)
+    parameters = [p for p in signature.parameters.values() if p.name not in _OWN]
+    needed = tuple(p.name for p in parameters if p.default is p.empty and p.name != "channel")
+    names = frozenset(p.name for p in parameters)
+    if kind == "theory":
+        return Algorithm(kind, name, names, needed, frozenset(thing.answers))
+    if kind == "engine":
+        if "n" in names:  # which it takes as alpha too: one form is enough
+            names, needed = names - {"alpha"}, (*needed, "n")
+        return Algorithm(kind, name, names, needed, frozenset(_OF_ENGINES[name]))
+    answers = frozenset([*OF_DIRECTIONS, *OF_PREDICTIONS, "train_mse", "train_loss"])
+    return Algorithm(kind, name, names | {*_OF_LEARNERS}, ("d", "n", *needed), answers)
+
+
+def find_algorithm(kind: str, name: str) -> Algorithm:
+    """Algorithm of a kind and a name.
+
+    Examples
+    --------
+    >>> find_algorithm("theory", "bayes_amp").required
+    ('alpha',)
+    >>> find_algorithm("engine", "sdg")
+    Traceback (most recent call last):
+    gradone.base.errors.BadData: unknown engine 'sdg'. Known: reused_batch, sgd. Did you mean 'sgd'?
+    """
+    if kind == "engine":
+        if name not in ENGINES:
+            known = ", ".join(sorted(ENGINES))
+            close = did_you_mean(name, ENGINES)
+            raise BadData(f"unknown engine '{name}'. Known: {known}.{close}")
+        return _described(kind, name, ENGINES[name])
+    return _described(kind, name, (LEARNERS if kind == "learner" else THEORIES)[name])
+
+
+def all_algorithms() -> list[Algorithm]:
+    """Every algorithm that there is."""
+    tables: tuple[Iterable[str], ...] = (LEARNERS, ENGINES, THEORIES)
+    return [
+        find_algorithm(kind, name)
+        for kind, table in zip(KINDS, tables, strict=True)
+        for name in table
+    ]

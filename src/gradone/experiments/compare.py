@@ -1,0 +1,257 @@
+"""The verb ``compare``: everything that covers a target, theory and simulation, on one axis."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..base.axes import axis_values
+from ..base.children import Outcome, run_within
+from ..base.curves import curve
+from ..base.errors import BadData
+from ..base.progress import Progress, watcher
+from ..targets.hierarchy import HierarchicalTarget
+from ..targets.sampled import Sampled, whole_number
+from ..targets.target import as_target
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from ..analysis.analyze import Analysis
+
+PRELOAD = ("gradone.experiments._warm",)
+"""Modules that children need, imported once."""
+_GRID, _POINTS = 25, 6
+_UNFINISHED = "not finished within the budget"
+
+
+def compare(
+    target: Sampled | str,
+    *,
+    d: int | None = None,
+    alpha: float | Sequence[float] | None = None,
+    kappa: float | Sequence[float] | None = None,
+    replicates: int = 2,
+    budget: float = 60.0,
+    theories: Sequence[str] | None = None,
+    learners: Sequence[str] | None = None,
+    seed: int = 0,
+    workers: int | None = None,
+    progress: Progress | bool = True,
+) -> xr.Dataset:
+    r"""All theories and learners that cover a target, as one curve over ``source``.
+
+    Parameters
+    ----------
+    target : Target, hierarchical target, or str
+        A text is read as a noiseless target.
+    d : int, optional
+        Dimension of the simulations: 500 by default, 64 for hierarchical targets.
+    alpha, kappa : float or sequence of float, optional
+        Values of the axis: :math:`\alpha = n/d`, or :math:`\kappa = \log n/\log d` for hierarchical
+        targets. By default theories are evaluated at 25 values and learners at 6, up to beyond the
+        last threshold.
+    replicates : int
+        Of every simulation.
+    budget : float
+        Seconds of wall time; what is not finished then is left out and says so.
+    theories, learners : sequence of str, optional
+        Names; all of them by default.
+    seed : int
+        Seed of everything random.
+    workers : int, optional
+        Processes; one for each processor by default.
+    progress : bool or Progress
+        True draws a bar on a terminal.
+
+    Returns
+    -------
+    xarray.Dataset
+        ``test_mse``, ``excess_mse``, ``zero_one_error`` and ``cosine2`` (squared cosines of the
+        found and the hidden subspace, largest first) over ``source`` and the axis, NaN where a
+        source has no number. The coordinate ``outcome`` over ``source`` says what became of each:
+        ``"done"``, ``"12 of 25 points within the budget"``, ``"failed: ..."``.
+        ``attrs["not_covered"]`` is JSON: the theories and learners without a curve, and why.
+
+    Notes
+    -----
+    Theory and simulation of one algorithm have equal parameters: random features of width 2 d and
+    ridge 1; one giant step on half of the samples, readout on the others; SGD of two neurons from
+    overlaps of :math:`3/\sqrt d`. Learners without a theory have their default parameters. Every piece of work runs
+    in a process of its own that is killed at the end of the budget.
+
+    Examples
+    --------
+    >>> found = compare("z1*z2", d=100, alpha=[0.5, 2.0], replicates=1, progress=False,
+    ...                 theories=["bayes_amp", "one_step"], learners=["spectral_directions"])
+    >>> found.source.values.tolist()
+    ['theory:bayes_amp', 'simulation:spectral_directions']
+    >>> json.loads(found.attrs["not_covered"])
+    {'theory:one_step': 'the target has r = 2 directions, one step is solved for one'}
+    """
+    from .entrants import line_up
+
+    began = time.monotonic()
+    target = as_target(target)
+    is_deep = isinstance(target, HierarchicalTarget)
+    axis = "kappa" if is_deep else "alpha"
+    given = {"alpha": alpha, "kappa": kappa}
+    other = "alpha" if is_deep else "kappa"
+    if given[other] is not None:
+        raise BadData(f"{type(target).__name__} targets are compared along {axis}, not {other}")
+    d = whole_number("d", (64 if is_deep else 500) if d is None else d, least=2)
+    if not (isinstance(budget, int | float) and 0 < budget < math.inf):
+        raise BadData(f"budget is a positive number of seconds, got {budget!r}")
+    if given[axis] is None:
+        grid, points = default_places(target)
+    else:
+        grid = points = np.sort(axis_values(axis, given[axis]))
+    field = line_up(
+        target,
+        d=d,
+        grid=grid,
+        points=points,
+        replicates=whole_number("replicates", replicates),
+        seed=whole_number("seed", seed, least=0),
+        theories=theories,
+        learners=learners,
+    )
+    bar = watcher(progress, "compare")
+    try:
+        outcomes = run_within(
+            field.tasks,
+            began + budget - time.monotonic(),
+            piece_seconds=budget / 2,
+            workers=workers,
+            preload=PRELOAD,
+            progress=lambda done, total, name: bar.step(done, total),
+        )
+    finally:
+        bar.close()
+    params = {"d": d, "replicates": replicates, "budget": budget, "noise": target.noise}
+    return gathered(outcomes, field.axis, target, field.absent, params=params, seed=seed)
+
+
+def default_places(target: Sampled, analysis: Any = None) -> tuple[np.ndarray, np.ndarray]:
+    """Values of the axis for theories and for simulations.
+
+    Examples
+    --------
+    >>> from gradone import Target
+    >>> grid, points = default_places(Target("sign(z1*z2)"))
+    >>> grid[[0, -1]].round(2), len(points)
+    (array([0.24, 5.92]), 6)
+    """
+    if isinstance(target, HierarchicalTarget):
+        return np.linspace(1.1, 2.3, 13), np.linspace(1.2, 2.2, 5)
+    top = _last_alpha(_analysis(target) if analysis is None else analysis)
+    grid = np.linspace(top / _GRID, top, _GRID)
+    return grid, grid[np.linspace(_GRID // _POINTS - 1, _GRID - 1, _POINTS).round().astype(int)]
+
+
+def _analysis(target: Sampled) -> Analysis | None:
+    from ..analysis.analyze import analyze
+    from ..base.errors import GradoneError
+
+    try:
+        return analyze(target)  # type: ignore[return-value, arg-type]
+    except GradoneError:
+        return None
+
+
+def _last_alpha(analysis: Any) -> float:
+    """Largest n/d to show: well beyond the last threshold that is known."""
+    if not hasattr(analysis, "grand_staircase"):
+        return 6.0
+    thresholds = [stage.threshold.value for stage in analysis.grand_staircase]
+    last = max([t for t in thresholds if math.isfinite(t)], default=0.0)
+    return min(max(4.0, 2.4 * last), 20.0)
+
+
+def gathered(
+    outcomes: Mapping[str, Outcome],
+    axis: str,
+    target: Sampled,
+    absent: Mapping[str, str],
+    *,
+    params: Mapping[str, Any],
+    seed: int,
+) -> xr.Dataset:
+    """One curve over ``source`` of what the tasks gave."""
+    import xarray as xr
+
+    from .entrants import joined
+
+    curves: dict[str, xr.Dataset] = {}
+    ends: dict[str, str] = {}
+    for name, outcome in outcomes.items():
+        pieces = list(outcome.answers.values())
+        sources = list(dict.fromkeys(source for piece in pieces for source in piece)) or [name]
+        for source in sources:
+            ends[source] = outcome_text(outcome)
+            if pieces:
+                curves[source] = joined([piece[source] for piece in pieces], axis)
+    named = dict.fromkeys(ends)
+    empty = xr.Dataset(coords={axis: np.empty(0)})
+    parts = [curves.get(source, empty) for source in named]
+    found = _stacked(parts, list(named)) if parts else empty.expand_dims(source=[])
+    values = {
+        str(name): (found[name].dims, found[name].values)
+        for name in found.data_vars
+        if name not in ("converged", "status")
+    }
+    whole = curve(
+        values,
+        {str(dim): found[dim].values for dim in found.dims},
+        source="comparison",
+        target=target.text,  # type: ignore[attr-defined]
+        params=params,
+        seed=seed,
+    )
+    whole = whole.assign_coords(outcome=("source", [ends[source] for source in named]))
+    whole.attrs["not_covered"] = json.dumps(dict(absent))
+    whole.attrs["notes"] = json.dumps(
+        {name: outcome.notes for name, outcome in outcomes.items() if outcome.notes}
+    )
+    return whole
+
+
+def _stacked(parts: Sequence[xr.Dataset], names: Iterable[str]) -> xr.Dataset:
+    import pandas as pd
+    import xarray as xr
+
+    return xr.concat(
+        [part.drop_vars(["converged", "status"], errors="ignore") for part in parts],
+        pd.Index(list(names), name="source"),
+        data_vars="all",
+        coords="minimal",
+        compat="override",
+        join="outer",
+        combine_attrs="drop",
+    )
+
+
+def outcome_text(outcome: Outcome) -> str:
+    """What became of a task, in a few words.
+
+    Examples
+    --------
+    >>> outcome_text(Outcome(answers={0: 1}, unfinished={1, 2}))
+    '1 of 3 points within the budget'
+    """
+    done, failed, left = len(outcome.answers), len(outcome.failures), len(outcome.unfinished)
+    if failed and not done:
+        return f"failed: {next(iter(outcome.failures.values()))}"
+    if not done:
+        return _UNFINISHED
+    parts = []
+    if left:
+        parts.append(f"{done} of {done + failed + left} points within the budget")
+    if failed:
+        parts.append(f"{failed} failed: {next(iter(outcome.failures.values()))}")
+    return "; ".join(parts) or "done"

@@ -1,0 +1,304 @@
+"""The cells of an experiment, and the place of each in the result."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ..base.curves import DIMENSIONS
+from ..base.errors import BadData
+from ..base.seeds import canonical
+from ..targets.sampled import Sampled
+from ..theory import THEORIES
+from ..theory._registry import obstacle
+from .algorithms import KINDS, SAMPLES, WIDTHS, Algorithm, find_algorithm, relevant
+from .recipes import DEFAULTS, encoded
+from .spec_values import is_axis, values_of
+from .target_tables import read_target, table_of
+
+if TYPE_CHECKING:
+    from .spec import Experiment
+
+_ORDER = ("source", "target", "d", *SAMPLES, *WIDTHS)
+_NOTHING = object()
+Index = int | slice
+
+
+class Cell(NamedTuple):
+    """One cell of an experiment: all that its numbers depend on.
+
+    Parameters
+    ----------
+    key : str
+        Its name, the fingerprint of its text.
+    text : str
+        Canonical JSON text of the cell (see :mod:`.recipes`).
+    algorithm : Algorithm
+        What runs.
+    target : Target or hierarchical target
+        On what.
+    arguments : mapping
+        With which parameters.
+    """
+
+    key: str
+    text: str
+    algorithm: Algorithm
+    target: Sampled
+    arguments: Mapping[str, Any]
+
+
+class Placed(NamedTuple):
+    """Place of a cell: its position along each outer dimension, a slice where it is constant."""
+
+    key: str
+    place: tuple[Index, ...]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Cells, outer dimensions of the result, and what belongs where.
+
+    Parameters
+    ----------
+    cells : tuple of Cell
+        What is to be computed, each once.
+    coords : mapping of str to ndarray
+        Outer dimensions and their values; ``replicate`` comes last.
+    placed : tuple of Placed
+        Cells by place.
+    uncovered : tuple of (place, reason)
+        Places whose theory does not cover the target.
+    """
+
+    cells: tuple[Cell, ...]
+    coords: Mapping[str, np.ndarray]
+    placed: tuple[Placed, ...]
+    uncovered: tuple[tuple[tuple[Index, ...], str], ...]
+
+
+class _Run(NamedTuple):
+    """One algorithm with the parameters that are the same in all of its cells."""
+
+    algorithm: Algorithm
+    own: dict[str, Any]
+    source: str
+    axes: dict[str, list[Any]]  # of the result
+    shared: dict[str, Any]
+
+
+def lay_out(experiment: Experiment) -> Layout:
+    """Cells of an experiment and their places."""
+    runs = list(_runs(experiment))
+    targets = [read_target(given) for given in experiment.targets]
+    coords = _coordinates(experiment, runs, targets)
+    where = {
+        name: {_mark(value): i for i, value in enumerate(values.tolist())}
+        for name, values in coords.items()
+    }
+    cells: dict[str, Cell] = {}
+    placed: list[Placed] = []
+    uncovered: list[tuple[tuple[Index, ...], str]] = []
+    for run, (number, target) in itertools.product(runs, enumerate(targets)):
+        fixed: dict[str, Index] = {"source": where["source"][_mark(run.source)], "target": number}
+        if reason := _reason(run.algorithm, target):
+            uncovered.append((_place(coords, fixed, {}, where), reason))
+            continue
+        for point in _points(run.axes):
+            arguments = run.algorithm.arguments(
+                {**run.own, **{k: v for k, v in point.items() if k in run.own}},
+                {**run.shared, **{k: v for k, v in point.items() if k in run.shared}},
+            )
+            place = _place(coords, fixed, {**run.shared, **run.own, **point}, where)
+            for replicate, cell in _replicates(experiment, run.algorithm, target, arguments):
+                cells.setdefault(cell.key, cell)
+                placed.append(Placed(cell.key, place if replicate is None else (*place, replicate)))
+    if not cells:
+        reasons = "; ".join(dict.fromkeys(reason for _, reason in uncovered))
+        raise BadData(f"'{experiment.name}' has no cell: {reasons}")
+    return Layout(tuple(cells.values()), coords, tuple(placed), tuple(uncovered))
+
+
+def _runs(experiment: Experiment) -> Iterator[_Run]:
+    """Algorithms, split by the parameters that are no dimension of a curve."""
+    found: list[tuple[Algorithm, dict[str, Any], dict[str, Any], dict[str, list[Any]]]] = []
+    for entry in experiment.algorithms:
+        [kind] = [kind for kind in KINDS if kind in entry]
+        algorithm = find_algorithm(kind, entry[kind])
+        own = {name: value for name, value in entry.items() if name != kind}
+        shared = relevant(algorithm, own, experiment.grid)
+        given = {**shared, **own}
+        axes = {name: values_of(name, given[name]) for name in given if is_axis(name, given[name])}
+        texts = {name: values for name, values in axes.items() if name not in DIMENSIONS}
+        inner = {name: values for name, values in axes.items() if name in DIMENSIONS}
+        for chosen in _points(texts):
+            fixed = {
+                name: chosen.get(name, values_of(name, value)[0]) for name, value in given.items()
+            }
+            found.append(
+                (
+                    algorithm,
+                    {name: fixed[name] for name in own},
+                    {name: fixed[name] for name in shared},
+                    inner,
+                )
+            )
+    labels = _labels([(algorithm, {**s, **o}, axes) for algorithm, o, s, axes in found])
+    for (algorithm, own, shared, axes), label in zip(found, labels, strict=True):
+        yield _Run(algorithm, own, label, axes, shared)
+
+
+def _labels(
+    runs: list[tuple[Algorithm, dict[str, Any], dict[str, list[Any]]]],
+) -> list[str]:
+    """Name of the source of each run; what tells apart those of one name stands in brackets.
+
+    Examples
+    --------
+    >>> algorithm = find_algorithm("learner", "giant_step")
+    >>> _labels([(algorithm, {"steps": 1, "d": 10}, {}), (algorithm, {"steps": 2, "d": 10}, {})])
+    ['simulation:giant_step(steps=1)', 'simulation:giant_step(steps=2)']
+    """
+    names = [f"{'theory' if a.kind == 'theory' else 'simulation'}:{a.name}" for a, _, _ in runs]
+    labels = []
+    for (algorithm, given, axes), name in zip(runs, names, strict=True):
+        alike = [run for run, other in zip(runs, names, strict=True) if other == name]
+        parts = [algorithm.kind] if len({a.kind for a, _, _ in alike}) > 1 else []
+        for parameter in sorted({p for _, one, _ in alike for p in one}):
+            values = {_mark(one.get(parameter)) for _, one, _ in alike}
+            if len(values) > 1 and parameter in given and parameter not in axes:
+                value = given[parameter]
+                shown = value if isinstance(value, str) else canonical(encoded(value))
+                parts.append(f"{parameter}={shown}")
+        labels.append(f"{name}({', '.join(parts)})" if parts else name)
+    if len(set(labels)) < len(labels):
+        twice = next(label for label in labels if labels.count(label) > 1)
+        raise BadData(f"two algorithms of the spec are the same: {twice}")
+    return labels
+
+
+def _coordinates(
+    experiment: Experiment, runs: list[_Run], targets: list[Sampled]
+) -> dict[str, np.ndarray]:
+    """Outer dimensions: the source, the target if there are several, what is given as a list."""
+    found: dict[str, list[Any]] = {"source": [run.source for run in runs]}
+    if len(targets) > 1:
+        found["target"] = [_shown(target) for target in targets]
+    for run in runs:
+        for name, values in run.axes.items():
+            found.setdefault(name, []).extend(values)
+    for run in runs:
+        # One that has a single value of what is an axis for others stands at that value.
+        for name, value in {**run.shared, **run.own}.items():
+            if name in found and name not in run.axes:
+                found[name].append(value)
+    order = [*_ORDER, *(name for name in found if name not in _ORDER)]
+    coords = {name: _sorted(name, found[name]) for name in order if name in found}
+    if any(run.algorithm.is_random for run in runs):
+        coords["replicate"] = np.arange(experiment.replicates)
+    return coords
+
+
+def _shown(target: Sampled) -> str:
+    noise = f", noise={target.noise:g}" if target.noise else ""
+    return f"{target.text}{noise}"  # type: ignore[attr-defined]
+
+
+def _sorted(name: str, values: list[Any]) -> np.ndarray:
+    """Coordinate without repetitions; numbers in increasing order."""
+    unique = list({_mark(value): value for value in values}.values())
+    if all(isinstance(value, int | float) for value in unique):
+        return np.array(sorted(unique))
+    if any(value is None for value in unique):
+        raise BadData(f"{name} cannot be an axis and absent: give a number in place of 'none'")
+    return np.array([str(value) for value in unique])
+
+
+def _mark(value: Any) -> str:
+    return canonical(encoded(value))
+
+
+def _points(axes: Mapping[str, list[Any]]) -> Iterable[dict[str, Any]]:
+    for values in itertools.product(*axes.values()):
+        yield dict(zip(axes, values, strict=True))
+
+
+def _place(
+    coords: Mapping[str, np.ndarray],
+    fixed: Mapping[str, Index],
+    point: Mapping[str, Any],
+    where: Mapping[str, Mapping[str, int]],
+) -> tuple[Index, ...]:
+    """Position along every outer dimension but the replicate."""
+    return tuple(
+        fixed[name]
+        if name in fixed
+        else where[name][_mark(point[name])]
+        if name in point
+        else slice(None)
+        for name in coords
+        if name != "replicate"
+    )
+
+
+def _reason(algorithm: Algorithm, target: Sampled) -> str:
+    """Why a theory does not cover a target."""
+    if algorithm.kind != "theory":
+        return ""
+    reason = obstacle(THEORIES[algorithm.name](), target)
+    return f"'{algorithm.name}' does not cover this target: {reason}" if reason else ""
+
+
+def _replicates(
+    experiment: Experiment, algorithm: Algorithm, target: Sampled, arguments: dict[str, Any]
+) -> Iterator[tuple[int | None, Cell]]:
+    """Cells of one point, which differ by their replicate alone."""
+    numbers: Iterable[int | None] = range(experiment.replicates) if algorithm.is_random else [None]
+    texts = cell_texts(algorithm, target, arguments, experiment.seed, numbers)
+    for replicate, text in zip(numbers, texts, strict=True):
+        yield replicate, Cell(cell_key(text), text, algorithm, target, arguments)
+
+
+def cell_texts(
+    algorithm: Algorithm,
+    target: Sampled,
+    arguments: Mapping[str, Any],
+    seed: int,
+    replicates: Iterable[int | None],
+) -> Iterator[str]:
+    """Canonical texts of the cells at one point, for replicates by number, or None for a theory.
+
+    Examples
+    --------
+    >>> algorithm = find_algorithm("theory", "bayes_amp")
+    >>> list(cell_texts(algorithm, read_target("z"), {"alpha": 2.0}, 0, [None]))[0][:57]
+    '{"parameters":{"alpha":2},"recipe":"theory:bayes_amp/1","t'
+    """
+    given = {
+        name: value
+        for name, value in arguments.items()
+        if algorithm.kind != "learner" or value != DEFAULTS.get(name, _NOTHING)
+    }
+    # Keys in the order of canonical(): only the number of the replicate has to be put in.
+    before = f'{{"parameters":{canonical(encoded(given))},"recipe":"{algorithm.recipe}"'
+    after = f',"target":{canonical(table_of(target))}}}'
+    for replicate in replicates:
+        address = "" if replicate is None else f',"replicate":{replicate},"seed":{seed}'
+        yield before + address + after
+
+
+def cell_key(text: str) -> str:
+    """Name of a cell from its canonical text: its :func:`gradone.base.seeds.fingerprint`.
+
+    Examples
+    --------
+    >>> from gradone.base.seeds import fingerprint
+    >>> cell_key('{"d":100}') == fingerprint({"d": 100.0}).hex()
+    True
+    """
+    return hashlib.blake2b(f"[{text}]".encode(), digest_size=16).hexdigest()

@@ -1,0 +1,3 @@
+"""The web lab: a page on which theory and simulation meet. It shows; it contains no science."""
+
+from __future__ import annotations

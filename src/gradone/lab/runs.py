@@ -1,0 +1,236 @@
+"""Simulations that a page watches: each is a process that can be stopped at any moment."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import secrets
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Literal
+
+from ..base.children import Child
+from ..base.errors import GradoneError
+from .questions import Busy, readable
+from .settings import Settings
+
+Status = Literal["waiting", "running", "done", "failed", "stopped"]
+Event = dict[str, Any]
+Stream = Callable[[Mapping[str, Any]], Iterator[Event]]
+_ENDED = ("done", "failed", "stopped")
+
+
+@dataclass
+class Run:
+    """One simulation.
+
+    Parameters
+    ----------
+    key : str
+        Its address.
+    owner : str
+        Who asked for it.
+    parameters : mapping
+        What was asked for.
+    """
+
+    key: str
+    owner: str
+    parameters: Mapping[str, Any]
+    status: Status = "waiting"
+    message: str = ""
+    events: list[Event] = field(default_factory=list)
+    watchers: int = 0
+    seen: float = field(default_factory=time.monotonic)
+    ended: float | None = None
+    news: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more will come."""
+        return self.status in _ENDED
+
+    def tell(self, event: Event) -> None:
+        """Add an event and wake those who watch."""
+        self.events.append(event)
+        news, self.news = self.news, asyncio.Event()
+        news.set()
+
+    def end(self, status: Status, message: str = "") -> None:
+        """The last event."""
+        if not self.is_over:
+            self.status, self.message, self.ended = status, message, time.monotonic()
+            self.tell({"kind": "end", "status": status, "message": message})
+
+    async def watch(self, first: int) -> AsyncIterator[tuple[int, Event]]:
+        """Events from number `first` on, as they come, with their numbers."""
+        self.watchers += 1
+        try:
+            while True:
+                while first < len(self.events):
+                    yield first, self.events[first]
+                    first += 1
+                if self.is_over:
+                    return
+                news = self.news
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(news.wait(), 15.0)
+                if not news.is_set():
+                    yield -1, {"kind": "wait", "place": -1}
+        finally:
+            self.watchers -= 1
+            self.seen = time.monotonic()
+
+
+class Runs:
+    """All simulations of a lab: a few at work, others in a queue that is fair to everybody.
+
+    Parameters
+    ----------
+    context : multiprocessing context
+        How processes are started.
+    stream : callable
+        Module-level function that yields the events of a run, given its parameters.
+    settings : Settings
+        Limits.
+    """
+
+    def __init__(self, context: Any, stream: Stream, settings: Settings) -> None:
+        self._context, self._stream, self._settings = context, stream, settings
+        self._runs: dict[str, Run] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._keeper: asyncio.Task[None] | None = None
+
+    def start(self, owner: str, parameters: Mapping[str, Any]) -> Run:
+        """Take a run into the queue, or refuse it."""
+        mine = [run for run in self._runs.values() if run.owner == owner and not run.is_over]
+        waiting = self.waiting
+        if len(mine) >= self._settings.runs_of_one or len(waiting) >= self._settings.waiting_runs:
+            raise Busy(len(waiting) + 1)
+        run = Run(secrets.token_urlsafe(12), owner, parameters)
+        self._runs[run.key] = run
+        self._begin_next()
+        if not run.is_over and run.status == "waiting":
+            self._tell_places()
+        return run
+
+    @property
+    def waiting(self) -> list[Run]:
+        """Runs in the queue in their order: people take turns, whoever has fewest at work first."""
+        at_work: dict[str, int] = {}
+        for run in self._runs.values():
+            if run.status == "running":
+                at_work[run.owner] = at_work.get(run.owner, 0) + 1
+        left = [run for run in self._runs.values() if run.status == "waiting"]
+        order: list[Run] = []
+        while left:
+            run = min(left, key=lambda one: at_work.get(one.owner, 0))
+            at_work[run.owner] = at_work.get(run.owner, 0) + 1
+            left.remove(run)
+            order.append(run)
+        return order
+
+    def find(self, key: str) -> Run | None:
+        """The run of an address, if it is not forgotten."""
+        return self._runs.get(key)
+
+    def stop(self, run: Run, message: str = "stopped") -> None:
+        """Stop a run, at work or waiting."""
+        run.end("stopped", message)
+        task = self._tasks.get(run.key)
+        if task is not None:
+            task.cancel()
+
+    def _begin_next(self) -> None:
+        if self._keeper is None:
+            self._keeper = asyncio.create_task(self._keep())
+        free = self._settings.cores - len(self._tasks)
+        for run in self.waiting[: max(free, 0)]:
+            run.status = "running"
+            task = asyncio.create_task(self._perform(run))
+            self._tasks[run.key] = task
+            task.add_done_callback(partial(self._finished, run.key))
+            run.tell({"kind": "begin"})
+
+    def _finished(self, key: str, task: asyncio.Task[None]) -> None:
+        del self._tasks[key]
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._runs[key].end("failed", f"{type(error).__name__}: {error}")
+        self._begin_next()
+        self._tell_places()
+
+    def _tell_places(self) -> None:
+        for place, run in enumerate(self.waiting, start=1):
+            run.tell({"kind": "wait", "place": place})
+
+    async def _perform(self, run: Run) -> None:
+        life = partial(_live, self._stream, run.parameters, self._settings.run_bytes)
+        child = await asyncio.to_thread(Child, self._context, life)
+        try:
+            async with asyncio.timeout(self._settings.run_seconds):
+                await self._listen(run, child)
+        except TimeoutError:
+            run.end("stopped", f"stopped after {self._settings.run_seconds:g} seconds")
+        finally:
+            # Compiled code does not look at events: it is ended from outside.
+            await asyncio.shield(asyncio.to_thread(child.end))
+
+    async def _listen(self, run: Run, child: Child) -> None:
+        while not run.is_over:
+            await readable(child.connection)
+            try:
+                event = child.connection.recv()
+            except (EOFError, ConnectionResetError):
+                child.process.join(1.0)
+                run.end("failed", f"its process ended (exit code {child.process.exitcode})")
+                return
+            if event["kind"] == "end":
+                run.end(event["status"], event["message"])
+            else:
+                run.tell(event)
+
+    async def _keep(self) -> None:
+        """Stop the runs that nobody watches, forget those that ended long ago."""
+        while True:
+            await asyncio.sleep(1.0)
+            now = time.monotonic()
+            for run in list(self._runs.values()):
+                lonely = run.watchers == 0 and now - run.seen > self._settings.lonely_seconds
+                if not run.is_over and lonely:
+                    self.stop(run, "stopped: nobody watched")
+                elif run.ended is not None and now - run.ended > self._settings.kept_seconds:
+                    del self._runs[run.key]
+
+    async def close(self) -> None:
+        """Stop everything."""
+        if self._keeper is not None:
+            self._keeper.cancel()
+        tasks = list(self._tasks.values())
+        for run in self._runs.values():
+            run.end("stopped", "the lab was closed")
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _live(stream: Stream, parameters: Mapping[str, Any], limit: int, connection: Any) -> None:
+    """Life of the process of a run."""
+    import resource
+
+    os.nice(10)  # questions of other people come first
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    try:
+        for event in stream(parameters):
+            connection.send(event)
+        connection.send({"kind": "end", "status": "done", "message": ""})
+    except GradoneError as error:
+        connection.send({"kind": "end", "status": "failed", "message": str(error)})
+    except MemoryError:
+        words = f"more than the {limit / 2**30:.1f} GB that a run may use; choose smaller sizes"
+        connection.send({"kind": "end", "status": "failed", "message": words})
+    except Exception as error:
+        words = f"{type(error).__name__}: {error}"
+        connection.send({"kind": "end", "status": "failed", "message": words})

@@ -1,0 +1,46 @@
+"""What a lab may use: processes, memory, time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ..base.children import available_cores
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Limits of a lab.
+
+    Parameters
+    ----------
+    hosts : tuple of str
+        Names under which the page may be asked for; a request for another one is refused.
+    cores : int
+        Runs at the same time, and processes for short questions of either kind.
+    waiting_runs, waiting_questions : int
+        How many may wait for their turn; what comes then is told that the lab is busy.
+    runs_of_one : int
+        Runs of one person, at work or waiting.
+    question_seconds, run_seconds : float
+        Time after which a question or a run is stopped.
+    run_bytes : int
+        Memory of one run.
+    lonely_seconds : float
+        A run that nobody has watched for so long is stopped.
+    kept_seconds : float
+        A run that has ended is forgotten after this time.
+    body_bytes : int
+        Longest request that is read.
+    """
+
+    hosts: tuple[str, ...] = ("127.0.0.1", "localhost", "[::1]")
+    cores: int = field(default_factory=available_cores)
+    waiting_runs: int = 20
+    waiting_questions: int = 200
+    runs_of_one: int = 4
+    question_seconds: float = 30.0
+    run_seconds: float = 300.0
+    run_bytes: int = 2 * 2**30
+    lonely_seconds: float = 60.0
+    kept_seconds: float = 900.0
+    body_bytes: int = 2**16

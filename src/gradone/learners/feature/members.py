@@ -1,0 +1,224 @@
+"""All members of the stack, fitted to one set of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .kernel_choice import chosen_kernel
+from .linear import RidgeFit, fit_ridge
+from .machine import Kernel, KernelMember, metric_path
+from .probe import probe_root
+from .proposals import Candidate, metric_candidates
+from .prune import pruned
+from .readouts import rough_readout, smooth_readout
+from .rows import Rows
+from .search import SearchSettings, on_all_rows, search
+from .smoother import SmootherFit
+from .watch import Watch
+
+FAMILIES = ("linear", "kernel", "metric", "index")
+_METRICS = 3
+_NAMED_STAGES = 3
+_REFIT_STEPS = 6
+
+Member = Callable[[np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to fit.
+
+    Parameters
+    ----------
+    families : tuple of str
+        Families of members.
+    search : SearchSettings
+        How far to search for directions.
+    landmarks : int
+        Landmarks of the final smoother.
+    """
+
+    families: tuple[str, ...]
+    search: SearchSettings
+    landmarks: int
+
+
+@dataclass
+class Fitted:
+    """Members fitted to one set of rows."""
+
+    members: dict[str, Member] = field(default_factory=dict)
+    bases: dict[str, np.ndarray] = field(default_factory=dict)
+    """Directions (d, k) of the index members."""
+    path: list[dict[str, Any]] = field(default_factory=list)
+    """Stages of the search: rank, score and the proposal that won."""
+    kernel: tuple[Kernel, float] | None = None
+
+    @property
+    def score(self) -> float:
+        """Corrected score of the best directions, infinite if there are none."""
+        return min((stage["score"] for stage in self.path), default=np.inf)
+
+
+def fit_members(
+    rows: Rows, plan: Plan, rng: np.random.Generator, watch: Watch, *, label: str
+) -> Fitted:
+    """Every member of the families of a plan.
+
+    Parameters
+    ----------
+    rows : Rows
+        Training rows.
+    plan : Plan
+        What to fit.
+    rng : Generator
+        Draws landmarks.
+    watch : Watch
+        Asked before each part; may stop after any of them.
+    label : str
+        Name of these rows, for callbacks.
+    """
+    found, sample = Fitted(), rng.permutation(len(rows))
+    linear = fit_ridge(rows)
+    if "linear" in plan.families:
+        found.members["linear"] = linear.member
+    extra: list[Candidate] = []
+    if "kernel" in plan.families or "metric" in plan.families:
+        if not watch.proceed(f"{label}, kernel"):
+            return found
+        found.kernel = chosen_kernel(rows, sample)
+        rounds = _METRICS if "metric" in plan.families else 0
+        metrics = fit_metrics(rows, found.kernel, sample, rounds)
+        found.members |= metrics
+        if rounds:
+            extra += metric_candidates("metric", metrics[f"metric{rounds}"].root)
+    if "index" in plan.families:
+        _fit_index(
+            rows,
+            plan,
+            found,
+            sample,
+            linear,
+            extra,
+            lambda stage: watch.proceed(f"{label}, stage {stage}"),
+        )
+    return found
+
+
+def fit_metrics(
+    rows: Rows, kernel: tuple[Kernel, float], sample: np.ndarray, rounds: int
+) -> dict[str, KernelMember]:
+    """The members ``kernel``, ``metric1``, ...: kernel regression in changing metrics."""
+    path = metric_path(rows, *kernel, rounds=rounds, sample=sample)
+    return {f"metric{t}" if t else "kernel": member for t, member in enumerate(path)}
+
+
+def _fit_index(
+    rows: Rows,
+    plan: Plan,
+    found: Fitted,
+    sample: np.ndarray,
+    linear: RidgeFit,
+    extra: list[Candidate],
+    proceed: Callable[[int], bool],
+) -> None:
+    """The members ``stage0``, ..., ``best`` and ``rough``."""
+    extra = [
+        ("ridge", linear.member.coefficients[:, :1]),
+        *extra,
+        *metric_candidates("probe", probe_root(rows, sample)),
+    ]
+    some, order, ridge = rows, sample, linear
+    if len(rows) > plan.search.subsample:
+        chosen = np.sort(sample[: plan.search.subsample])
+        some, order = rows.part(chosen), np.argsort(np.argsort(sample[: plan.search.subsample]))
+        ridge = fit_ridge(some)
+    stages = search(some, ridge, settings=plan.search, extra=extra, sample=order, proceed=proceed)
+    B = None
+    for number, stage in enumerate(stages):
+        if number:
+            found.path.append({"rank": stage.rank, "score": stage.score, "origin": stage.origin})
+        if number <= _NAMED_STAGES:
+            found.members[f"stage{number}"] = stage.fit.smoother()
+            found.bases[f"stage{number}"] = stage.fit.B
+        B = stage.fit.B
+    if B is None:
+        return
+    if some is not rows:
+        B = on_all_rows(rows, B, sample[: plan.search.landmarks]).fit.B
+    add_readouts(rows, B, found, plan, sample, ("best", "rough"))
+
+
+def add_readouts(
+    rows: Rows,
+    B: np.ndarray,
+    found: Fitted,
+    plan: Plan,
+    sample: np.ndarray,
+    names: Iterable[str],
+) -> None:
+    """The final functions of the coordinates B that are named."""
+    smooth = smooth_readout(rows, B, sample[: plan.landmarks])
+    if "best" in names:
+        found.members["best"] = smooth
+    if "rough" in names:
+        found.members["rough"] = rough_readout(rows, smooth, sample)
+    found.bases["best"] = found.bases["rough"] = B
+
+
+def refitted(
+    rows: Rows,
+    names: Iterable[str],
+    start: Fitted,
+    plan: Plan,
+    rng: np.random.Generator,
+    *,
+    directions: bool,
+) -> Fitted:
+    """Members by name, fitted to all rows; directions start from those of a fold.
+
+    Parameters
+    ----------
+    rows : Rows
+        Training rows.
+    names : iterable of str
+        Members that are used.
+    start : Fitted
+        Members of the fold whose directions were best.
+    plan : Plan
+        Sizes.
+    rng : Generator
+        Draws landmarks.
+    directions : bool
+        Whether the best directions are wanted even if no member uses them.
+    """
+    names, sample = list(names), rng.permutation(len(rows))
+    found, landmarks = Fitted(), sample[: plan.search.landmarks]
+    if "linear" in names:
+        found.members["linear"] = fit_ridge(rows).member
+    rounds = [
+        int(name[6:]) if name != "kernel" else 0
+        for name in names
+        if name[:6] in ("kernel", "metric")
+    ]
+    if rounds and start.kernel is not None:
+        metrics = fit_metrics(rows, start.kernel, sample, max(rounds))
+        found.members |= {name: m for name, m in metrics.items() if name in names}
+    for name in names:
+        if name.startswith("stage"):
+            fit = SmootherFit(rows, start.bases[name], landmarks)
+            if name != "stage0":
+                fit = on_all_rows(rows, fit.B, landmarks, iterations=_REFIT_STEPS).fit
+            found.members[name], found.bases[name] = fit.smoother(), fit.B
+    readouts = {"best", "rough"} & set(names)
+    if "best" in start.bases and (directions or readouts):
+        again = on_all_rows(rows, start.bases["best"], landmarks, iterations=_REFIT_STEPS)
+        B = pruned(again).fit.B
+        found.bases["best"] = B
+        if readouts:
+            add_readouts(rows, B, found, plan, sample, readouts)
+    return found

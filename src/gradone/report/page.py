@@ -1,0 +1,336 @@
+"""A study as one HTML file: no network, no other file, also without scripts and on paper."""
+
+from __future__ import annotations
+
+import html
+import json
+import math
+import re
+import time
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..base.references import references
+from ..charts import script as plotly_script
+from ..targets.zoo import zoo
+from . import assets
+from .panels import Panel, energies, labels, panels
+from .stairs import draw_stairs, giant_steps, grand_steps, level_steps
+from .words import exponent_cards, verdict
+
+if TYPE_CHECKING:
+    from ..charts import Chart
+    from .study import Study
+
+# A page that could fetch something would say so here: nothing but what stands in it is allowed.
+_POLICY = (
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
+    "font-src data:; img-src data: blob:"
+)
+_TOP = 14  # pixels above a picture
+_MOST_LETTERS = 400  # of a reason or a note
+
+
+def page(study: Study, *, until: float = math.inf) -> str:
+    """HTML of a study.
+
+    Parameters
+    ----------
+    study : Study
+        What was found.
+    until : float
+        Time (``time.monotonic``) after which no more still pictures are drawn.
+
+    Examples
+    --------
+    >>> from gradone.report import study
+    >>> text = page(study("z1*z2", d=50, budget=1e-3))
+    >>> text.startswith("<!doctype html>"), "http://" in text.partition("<script>")[0]
+    (True, False)
+    """
+    title = _e(_title(study))
+    parts = [
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">',
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        '<link rel="icon" href="data:,">',
+        f"<title>{title}</title>",
+        f"<style>{assets.formula_style()}</style><style>{assets.own('page.css')}</style>",
+        '<script>document.documentElement.classList.add("js");</script>',
+        plotly_script(),
+        f"<script>{assets.formula_script()}</script>",
+        "</head><body><main>",
+        _header(study),
+        _cards(study),
+        _stairs(study),
+        _target_pictures(study, until),
+        _curves(study, until),
+        _plan(study),
+        _checklist(study),
+        _notes(study),
+        _references(study),
+        _footer(study),
+        f"</main><script>{assets.own('page.js')}</script></body></html>\n",
+    ]
+    return "".join(parts)
+
+
+def _e(text: object) -> str:
+    return html.escape(str(text))
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _MOST_LETTERS else text[: _MOST_LETTERS - 1] + "…"
+
+
+def _powers(text: str) -> str:
+    """Escaped text in which exponents are raised and the indices of formulas lowered."""
+    raised = re.sub(r"(?<=[\w|)])\^(\d+(?:\.\d+)?|\w+)", r"<sup>\1</sup>", _e(text))
+    return re.sub(r"\b(C|He|h|P|d)_(\d+)\b", r"\1<sub>\2</sub>", raised)
+
+
+def _title(study: Study) -> str:
+    entry = zoo().find(study.target)
+    return f"{entry.name}: {entry.formula}" if entry else str(study.target.text)
+
+
+def _header(study: Study) -> str:
+    target, entry = study.target, zoo().find(study.target)
+    latex = f"y = {target.latex}"
+    if target.noise:
+        latex += rf" + \sqrt{{{target.noise:g}}}\,\xi"
+    headline, sentences = verdict(study)
+    kind = getattr(study.analysis, "learnability", None) or "open"
+    about = f'<p class="about"><b>{_e(entry.name)}</b>: {_e(entry.shows)}</p>' if entry else ""
+    noise = f", label noise of variance {target.noise:g}" if target.noise else ""
+    return (
+        '<header><p class="kicker">gradone study</p>'
+        f'<div class="formula" data-latex="{_e(latex)}"><code>{_e(target.text)}</code></div>'
+        f'<p class="about"><code>{_e(target.text)}</code>{_e(noise)}</p>{about}'
+        f'<div class="verdict {_e(kind)}"><h1>{_powers(headline)}</h1>'
+        + "".join(f"<p>{_powers(sentence)}</p>" for sentence in sentences)
+        + "</div></header>"
+    )
+
+
+def _cards(study: Study) -> str:
+    cards = [
+        f'<div class="card"><div class="name">{_e(name)}</div>'
+        f'<div class="value">{_powers(value)}</div><div class="why">{_powers(why)}</div></div>'
+        for name, value, why in exponent_cards(study.analysis)
+    ]
+    return f'<section><div class="cards">{"".join(cards)}</div></section>' if cards else ""
+
+
+def _stairs(study: Study) -> str:
+    analysis = study.analysis
+    if analysis is None:
+        return ""
+    if study.axis == "kappa":
+        pictures = [("A deep network learns, level by level", level_steps(analysis), "")]
+    else:
+        pictures = [
+            (
+                "Efficient algorithms with n of order d",
+                grand_steps(analysis),
+                "Message passing and its like use the labels in every way. Dashed steps are out of "
+                "reach with n of order d.",
+            ),
+            (
+                "Giant gradient steps with n of order d",
+                giant_steps(analysis),
+                "A step sees what is linear in new directions, given those found before.",
+            ),
+        ]
+    figures = [
+        f"<figure><h3>{_e(title)}</h3>{draw_stairs(steps, title)}"
+        f"<figcaption>{_e(text)}</figcaption></figure>"
+        for title, steps, text in pictures
+    ]
+    return f'<section><h2>The staircase</h2><div class="pair">{"".join(figures)}</div></section>'
+
+
+def _target_pictures(study: Study, until: float) -> str:
+    figures = []
+    facts = study.answer("facts")
+    if chart := energies(study):
+        text = "Energy of the target in each Hermite degree; gray is all that lies beyond."
+        figures.append(_figure("Hermite energies", chart, text, until=until))
+    if chart := labels(study):
+        where = f" in d = {facts.d}" if study.axis == "kappa" else ""
+        text = f"Distribution of the labels{where}."
+        figures.append(_figure("Labels", chart, text, until=until))
+    if facts is None:
+        figures.append(_box("Labels and energies", [("facts", study.why_not("facts"))]))
+    structure = "".join(f"<li>{_e(line)}</li>" for line in getattr(facts, "facts", ()))
+    extra = f"<ul>{structure}</ul>" if structure else ""
+    return (
+        f'<section><h2>The target</h2>{extra}<div class="pair">{"".join(figures)}</div></section>'
+    )
+
+
+def _curves(study: Study, until: float) -> str:
+    figures = [_panel(panel, until) for panel in panels(study)]
+    return (
+        "<section><h2>Predicted and simulated</h2>"
+        f'<div class="pair">{"".join(figures)}</div></section>'
+    )
+
+
+def _panel(panel: Panel, until: float) -> str:
+    if panel.chart is None:
+        return _box(panel.title, panel.missing)
+    return _figure(panel.title, panel.chart, panel.text, panel.missing, until=until)
+
+
+def _figure(
+    title: str,
+    chart: Chart,
+    text: str,
+    missing: Sequence[tuple[str, str]] = (),
+    *,
+    until: float,
+) -> str:
+    is_late = time.monotonic() > until
+    kind = "chart live-only" if is_late else "chart"
+    still = "" if is_late else f'<div class="still">{chart.to_svg()}</div>'
+    return (
+        f'<figure class="{kind}"><h3>{_e(title)}</h3><div class="live">{_live(chart)}</div>{still}'
+        f"<figcaption>{_powers(text)}</figcaption>{_absent(missing)}</figure>"
+    )
+
+
+def _live(chart: Chart) -> str:
+    """Numbers of an interactive picture; the script of the page draws it when all is laid out."""
+    picture = chart.plotly_dict()
+    layout = picture["layout"]
+    room = layout["margin"]["t"] - _TOP  # of the title, which stands above the picture
+    layout["margin"]["t"] = _TOP
+    layout["height"] -= room
+    for axis in (layout["xaxis"], layout["yaxis"]):
+        if "tickvals" in axis:
+            axis.pop("minor", None)  # marks between marks that have names
+    text = json.dumps(picture, allow_nan=False).replace("<", "\\u003c")
+    return f'<div class="plot"></div><script type="application/json">{text}</script>'
+
+
+def _box(title: str, missing: Sequence[tuple[str, str]]) -> str:
+    return (
+        f'<figure><h3>{_e(title)}</h3><div class="missing">There is no curve here.'
+        f"{_absent(missing)}</div></figure>"
+    )
+
+
+def _absent(missing: Iterable[tuple[str, str]]) -> str:
+    items = []
+    for name, reason in missing:
+        kind = ' class="failed"' if "failed" in reason else ""
+        items.append(f"<li{kind}><b>{_e(name)}</b>: {_e(_short(reason))}</li>")
+    return f'<ul class="absent">{"".join(items)}</ul>' if items else ""
+
+
+def _plan(study: Study) -> str:
+    plan = study.plan
+    if plan is None:
+        reason = study.why_not("plan")
+        return f"<section><h2>Plan</h2>{_absent([('plan', reason)])}</section>"
+    s = plan.sizes
+    head = ("algorithm", "data it needs", "margin", "error left", "learns here", "note")
+    rows = []
+    for row in plan.rows:
+        sign = "yes" if row.margin >= 0 else "no"
+        error = "?" if row.plateau is None else f"{row.plateau.value:.4g}"
+        margin = f"{row.margin:+.2f}".replace("-inf", "−∞").replace("-", "−")
+        rows.append(
+            f"<tr><td><b>{_e(row.algorithm)}</b></td><td>{_powers(row.needs)}</td>"
+            f'<td class="number {sign}">{margin}</td><td class="number">{error}</td>'
+            f"<td>{_powers(row.here or 'nothing')}</td><td>{_powers(row.note)}</td></tr>"
+        )
+    bounds = "".join(
+        f"<li>{_e(b.name)} bound, order {b.order}: n ~ {_power_of_d(b.exponent)} "
+        f"({_powers(b.note)})</li>"
+        for b in plan.bounds
+    )
+    return (
+        f"<section><h2>Plan for d = {s.d}, n = {s.n}, width {s.width}</h2>"
+        '<p class="about">Which algorithm learns what from these data. The margin is '
+        "log n / log d minus the exponent that is needed; the error left is that of the "
+        "large-d theory.</p>"
+        f'<div class="wide"><table><thead><tr>{"".join(f"<th>{h}</th>" for h in head)}</tr></thead>'
+        f"<tbody>{''.join(rows)}</tbody></table></div>"
+        + (f"<p>Lower bounds:</p><ul>{bounds}</ul>" if bounds else "")
+        + "</section>"
+    )
+
+
+def _power_of_d(exponent: float) -> str:
+    return "d" if exponent == 1 else f"d<sup>{exponent:g}</sup>"
+
+
+def _checklist(study: Study) -> str:
+    conditions = getattr(study.analysis, "checklist", ())
+    if not conditions:
+        return ""
+    marks = {"holds": "yes", "fails": "no"}
+    rows = "".join(
+        f'<tr><td><b>{_e(c.id)}</b></td><td class="{marks.get(c.verdict, "")}">{_e(c.verdict)}</td>'
+        f"<td>{_powers(c.why)}</td></tr>"
+        for c in conditions
+    )
+    return (
+        "<section><h2>Assumptions of the theorem on depth</h2>"
+        f'<div class="wide"><table><tbody>{rows}</tbody></table></div></section>'
+    )
+
+
+def _notes(study: Study) -> str:
+    items = [
+        f"<li><b>{_e(name)}</b>: {_e(_short(outcome.notes[0]))}</li>"
+        for name, outcome in study.outcomes.items()
+        if outcome.notes
+    ]
+    if not items:
+        return ""
+    return f'<section><h2>Notes</h2><ul class="absent">{"".join(items)}</ul></section>'
+
+
+def _references(study: Study) -> str:
+    known = references()
+    items = []
+    for key in cited(study):
+        paper = known[key]
+        link = (
+            f' <a href="https://arxiv.org/abs/{_e(paper.arxiv)}">arXiv</a>' if paper.arxiv else ""
+        )
+        items.append(f"<li>{_e(paper.text)}{link}</li>")
+    if not items:
+        return ""
+    return f'<section><h2>References</h2><ol class="references">{"".join(items)}</ol></section>'
+
+
+def cited(study: Study) -> list[str]:
+    """Keys of the papers behind what the report shows, each once."""
+    from ..theory import THEORIES
+
+    entry = zoo().find(study.target)
+    sources: list[Any] = [entry, study.analysis, study.plan]
+    names = {"flow": "sgd_flow", "reuse theory": "reused_batch", "giant theory": "giant_steps"}
+    names |= {"lazy": "lazy", "depth": "depth"}
+    for task, outcome in study.outcomes.items():
+        theory = names.get(task, task.removeprefix("theory:"))
+        if outcome.answers and (task in names or task.startswith("theory:")):
+            sources.append(THEORIES[theory])
+    keys = (key for source in sources for key in getattr(source, "cites", None) or ())
+    return list(dict.fromkeys(keys))
+
+
+def _footer(study: Study) -> str:
+    from importlib.metadata import version
+
+    return (
+        f"<section><h2>Make it again</h2><pre>{_e(study.command)}</pre></section>"
+        f"<footer>gradone {_e(version('gradone'))}, seed {study.seed}, simulations in "
+        f"d = {study.d}, {study.seconds:.0f} s of work in a budget of {study.budget:g} s. "
+        "Error bars are standard errors over replicates. In Python: "
+        f"<code>gd.analyze</code>, <code>gd.plan</code>, <code>gd.compare</code>.</footer>"
+    )

@@ -1,0 +1,314 @@
+"""The verb ``study``: all that theory and quick simulations say about a target, in a given time."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..base.children import Outcome, Task, run_within
+from ..base.errors import BadData
+from ..targets.hierarchy import HierarchicalTarget
+from ..targets.sampled import Sampled, whole_number
+from ..targets.target import Target, as_target
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+Say = Callable[[int, int, str], object]
+
+# Learners of the quick simulations, by kind of target; gd.compare has them all.
+_LEARNERS = ("bayes_amp", "random_features", "giant_step")
+_DEEP_LEARNERS = ("dot_kernel_ridge", "giant_step", "layerwise")
+_THEORIES = ("random_features", "one_step", "bayes_amp", "bayes_optimal")
+_KERNEL_PLACES = (2.2, 0.6, 1.4, 1.0, 1.8)  # of log n / log d
+_REPLICATES = 2
+_REUSE_ALPHA = 4.0
+_MOST_FOR_ENGINE = 2000  # dimension up to which exact SGD of the slowest targets stays quick
+_PRELOAD = ("gradone.report._work", "gradone.experiments._warm")
+_WRITING = 4.0  # seconds kept for the pictures and the page
+
+
+@dataclass
+class Study:
+    """Everything that was found about a target.
+
+    Parameters
+    ----------
+    target : Target or hierarchical target
+        What was studied.
+    d : int
+        Dimension of the simulations.
+    budget : float
+        Seconds that were given.
+    seed : int
+        Of everything random.
+    outcomes : dict of str to Outcome
+        What became of each piece of work, by name.
+    axis : {"alpha", "kappa"}
+        Axis of the comparison.
+    absent : dict of str to str
+        Theories and learners without a curve, and why.
+    seconds : float
+        Wall time of the work.
+    """
+
+    target: Any
+    d: int
+    budget: float
+    seed: int
+    outcomes: dict[str, Outcome] = field(default_factory=dict)
+    axis: str = "alpha"
+    absent: dict[str, str] = field(default_factory=dict)
+    seconds: float = 0.0
+    _compared: list[str] = field(default_factory=list)
+
+    def answer(self, name: str) -> Any:
+        """First answer of a piece of work, or None."""
+        outcome = self.outcomes.get(name)
+        return next(iter(outcome.answers.values()), None) if outcome else None
+
+    def answers(self, name: str) -> list[Any]:
+        """All answers of a piece of work."""
+        outcome = self.outcomes.get(name)
+        return list(outcome.answers.values()) if outcome else []
+
+    @property
+    def analysis(self) -> Any:
+        """Analysis of the target, or None."""
+        return self._verdict("analysis")
+
+    @property
+    def plan(self) -> Any:
+        """Plan for n = 5 d samples (d^1.8 for hierarchical targets), or None."""
+        return self._verdict("plan")
+
+    def _verdict(self, name: str) -> Any:
+        found = (self.answer("verdicts") or {}).get(name)
+        return None if isinstance(found, str) else found
+
+    def why_not(self, name: str) -> str:
+        """Why a piece of work has no answer, in words; empty if it has."""
+        from ..experiments.compare import outcome_text
+
+        if name in ("analysis", "plan"):
+            found = (self.answer("verdicts") or {}).get(name)
+            return found if isinstance(found, str) else self.why_not("verdicts")
+        outcome = self.outcomes.get(name)
+        if outcome is None:
+            return "not finished within the budget"
+        text = outcome_text(outcome)
+        return "" if text == "done" else text
+
+    @property
+    def comparison(self) -> xr.Dataset:
+        """Theories and simulations on one axis, as :func:`gradone.compare` gives them."""
+        from ..experiments.compare import gathered
+
+        outcomes = {name: self.outcomes[name] for name in self._compared if name in self.outcomes}
+        params = {"d": self.d, "budget": self.budget, "noise": self.target.noise}
+        return gathered(
+            outcomes, self.axis, self.target, self.absent, params=params, seed=self.seed
+        )
+
+    @property
+    def command(self) -> str:
+        """Command line that makes this study again."""
+        from .words import command
+
+        return command(self)
+
+    def to_html(self, *, until: float = math.inf) -> str:
+        """The report, as one page that needs nothing else.
+
+        Parameters
+        ----------
+        until : float
+            Time (``time.monotonic``) after which no more still pictures, for paper and for browsers
+            without scripts, are drawn; the interactive ones are always there.
+        """
+        from .page import page
+
+        return page(self, until=until)
+
+    def save(self, path: str | Path, *, until: float = math.inf) -> Path:
+        """Write the report; returns the file."""
+        file = Path(path)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(self.to_html(until=until), encoding="utf-8")
+        return file
+
+
+def study(
+    target: Sampled | str,
+    *,
+    d: int | None = None,
+    budget: float = 60.0,
+    seed: int = 0,
+    workers: int | None = None,
+    progress: Say | None = None,
+) -> Study:
+    """Analysis, plan, theories that cover a target, and quick simulations, in a given time.
+
+    Parameters
+    ----------
+    target : Target, hierarchical target, or str
+        A text is read as a noiseless target.
+    d : int, optional
+        Dimension of the simulations: 400 by default, 64 for hierarchical targets.
+    budget : float
+        Seconds of wall time. What is not finished then is stopped, and the report says so.
+    seed : int
+        Seed of everything random.
+    workers : int, optional
+        Processes; one for each processor by default.
+    progress : callable, optional
+        Told (pieces done, pieces known, name) after each piece of work.
+
+    Returns
+    -------
+    Study
+        With ``save(path)``, which writes the report.
+
+    Examples
+    --------
+    >>> from gradone.report import study
+    >>> found = study("z1*z2", d=50, budget=1e-3)
+    >>> found.why_not("analysis")
+    'not finished within the budget'
+    """
+    began = time.monotonic()
+    target = as_target(target)
+    if not (isinstance(budget, int | float) and 0 < budget < math.inf):
+        raise BadData(f"budget is a positive number of seconds, got {budget!r}")
+    is_deep = isinstance(target, HierarchicalTarget)
+    d = whole_number("d", (64 if is_deep else 400) if d is None else d, least=_least(target))
+    found = Study(target, d, budget, whole_number("seed", seed, least=0))
+    found.axis = "kappa" if is_deep else "alpha"
+    threading.Thread(target=_load_what_writes, daemon=True).start()
+    left = budget - min(_WRITING, budget / 4) - (time.monotonic() - began)
+    found.outcomes = run_within(
+        _tasks(found),
+        left,
+        piece_seconds=0.6 * budget,
+        workers=workers,
+        preload=_PRELOAD,
+        progress=progress,
+    )
+    found.seconds = time.monotonic() - began
+    return found
+
+
+def _load_what_writes() -> None:
+    """Import, while children work, what the report is written with."""
+    from ..charts import _matplotlib  # noqa: F401
+    from ..experiments import compare  # noqa: F401
+    from . import page  # noqa: F401
+
+
+def _least(target: Sampled) -> int:
+    return max(8, 2 * target.r + 4) if isinstance(target, Target) else 16
+
+
+def _tasks(found: Study) -> Iterator[Task]:
+    """Work that needs no other work; the rest follows from the analysis."""
+    from . import _work
+
+    target, d = found.target, found.d
+
+    yield Task("facts", [(_work.facts, {"target": target, "d": d})])
+    yield Task(
+        "verdicts",
+        [(_work.verdicts, {"target": target, "d": d})],
+        then=lambda answer: _comparison(found, answer["analysis"]),
+    )
+    yield from _others(found)
+
+
+def _comparison(found: Study, analysis: Any) -> list[Task]:
+    """Theories and learners along one axis."""
+    from ..experiments.compare import default_places
+    from ..experiments.entrants import line_up
+
+    is_deep = found.axis == "kappa"
+    grid, points = default_places(found.target, analysis)
+    lined_up = line_up(
+        found.target,
+        d=found.d,
+        grid=grid,
+        points=points,
+        replicates=_REPLICATES,
+        seed=found.seed,
+        theories=("depth",) if is_deep else _THEORIES,
+        learners=_DEEP_LEARNERS if is_deep else _LEARNERS,
+    )
+    found.absent = dict(lined_up.absent)
+    found._compared = [task.name for task in lined_up.tasks]
+    return list(lined_up.tasks)
+
+
+def _others(found: Study) -> list[Task]:
+    """What has a picture of its own."""
+    from . import _work
+
+    target, seed = found.target, found.seed
+    if found.axis == "kappa":
+        return [Task("depth", [(_work.depth_limit, {"target": target})], handicap=1.0)]
+    kernel = [
+        (_work.kernel_points, {"target": target, "kappa": k, "replicates": 2, "seed": seed})
+        for k in _KERNEL_PLACES
+    ]
+    return [
+        *_one_pass(found),
+        Task("lazy", [(_work.lazy_limit, {"target": target})], handicap=1.0),
+        Task("thresholds", [(_work.thresholds, {"target": target})], handicap=1.0),
+        *_reuse(found),
+        *_giant(found),
+        Task("kernel", kernel, handicap=2.0),
+    ]
+
+
+def _one_pass(found: Study) -> list[Task]:
+    """Exact SGD, and then the flow with the steps that it chose."""
+    from ..experiments.sgd_pairs import exact_sgd, flow_of
+
+    target, d = found.target, min(found.d, _MOST_FOR_ENGINE)
+
+    def flow(run: Any) -> list[Task]:
+        return [Task("flow", [(flow_of, {"target": target, "run": run, "seed": found.seed})])]
+
+    run = (exact_sgd, {"target": target, "d": d, "seed": found.seed})
+    return [Task("sgd", [run], then=flow, handicap=1.0)]
+
+
+def _reuse(found: Study) -> list[Task]:
+    """Exact gradient descent on fixed data, and its mean-field theory."""
+    from ..experiments.sgd_pairs import exact_reuse, reuse_theory
+
+    target, alpha = found.target, _REUSE_ALPHA
+
+    def theory(run: Any) -> list[Task]:
+        call = (reuse_theory, {"target": target, "run": run, "alpha": alpha})
+        return [Task("reuse theory", [call])]
+
+    arguments = {"target": target, "d": found.d, "alpha": alpha, "seed": found.seed}
+    return [Task("reuse", [(exact_reuse, arguments)], then=theory, handicap=1.0)]
+
+
+def _giant(found: Study) -> list[Task]:
+    """Gradients of giant steps, in the limit and of a network."""
+    import numpy as np
+
+    from ..experiments.giant_pair import limit_of_giant_steps, run_giant_steps
+
+    alphas = np.array([0.5, 1.0, 2.0, 4.0, 6.0, 8.0, 12.0, 16.0])
+    runs = [
+        (run_giant_steps, {"target": found.target, "d": found.d, "alpha": a, "seed": found.seed})
+        for a in (8.0, 1.0, 4.0, 2.0)
+    ]
+    limit = (limit_of_giant_steps, {"target": found.target, "alphas": alphas})
+    return [Task("giant theory", [limit], handicap=1.0), Task("giant", runs, handicap=1.0)]

@@ -1,0 +1,70 @@
+"""What a report on a table costs, before it is made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...base.memory import human_bytes
+from .prepare import Prepared
+
+_START = 6.0  # CPU seconds to load libraries and write the report
+_BASE = 320e6  # bytes of the libraries
+
+
+@dataclass(frozen=True)
+class Cost:
+    """CPU time and memory that are expected, within a factor of two or three.
+
+    Parameters
+    ----------
+    seconds, memory : float
+        CPU seconds, and bytes at the peak.
+    """
+
+    seconds: float
+    memory: float
+
+    def __str__(self) -> str:
+        return f"about {_time(self.seconds)} of CPU time, {human_bytes(self.memory)} of memory"
+
+
+def expected_cost(data: Prepared, *, folds: int, curve: bool) -> Cost:
+    """Cost of :func:`fit_table` with these rows and features, fitted to measurements.
+
+    Parameters
+    ----------
+    data : Prepared
+        The table.
+    folds : int
+        Number of folds.
+    curve : bool
+        Whether the learning curve is measured.
+    """
+    n, d = data.X.shape
+    columns = len(data.classes) if len(data.classes) > 2 else 1
+    own, peers = _own_seconds(n, d, columns), _peer_seconds(n, d)
+    fits = folds + 1 + (2.0 if curve else 0.0)
+    memory = _BASE + 8 * n * (4 * d + 3 * min(n, 1500) + 600)
+    return Cost(_START + fits * own + folds * peers, memory)
+
+
+def _own_seconds(n: int, d: int, columns: int) -> float:
+    """One fit of the feature learner."""
+    return 0.5 + 2.5 * (min(n, 6000) / 1000) ** 0.8 * (d / 30) ** 0.5 * columns**0.7 + 1e-3 * n
+
+
+def _peer_seconds(n: int, d: int) -> float:
+    """One fit of all others together."""
+    exact = min(n, 4000) / 1000
+    return 1.0 + 1.5 * exact**2.5 + 2e-4 * n * (1 + d / 30)
+
+
+def _time(seconds: float) -> str:
+    """Time in words.
+
+    Examples
+    --------
+    >>> _time(40), _time(400)
+    ('40 s', '7 min')
+    """
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"

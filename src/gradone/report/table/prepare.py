@@ -1,0 +1,275 @@
+"""A table made ready: the target, the features as numbers, and what a user should know of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from ...base.errors import BadData
+from ...learners.tabular import Column, Table, TableEncoder, encoder_of, read_table
+from ...learners.tabular.table import listed
+
+Task = Literal["regression", "classification"]
+LEAST_ROWS = 20
+_FEW = 10  # different whole numbers that are taken for classes
+_LEAK = 1e-6  # of the variance of the target that a single column leaves
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Features and target of a table.
+
+    Parameters
+    ----------
+    X : ndarray (n, d)
+        Features.
+    y : ndarray (n,)
+        Target: numbers, or classes.
+    encoder : TableEncoder
+        Made X of the columns.
+    target : str
+        Name of the target.
+    task : {"regression", "classification"}
+        What is learned.
+    notes : tuple of str
+        What was done with the table.
+    warnings : tuple of str
+        What the user should look at.
+    source : str
+        Name of the file.
+    """
+
+    X: np.ndarray
+    y: np.ndarray
+    encoder: TableEncoder
+    target: str
+    task: Task
+    notes: tuple[str, ...]
+    warnings: tuple[str, ...]
+    source: str
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """Names of the features."""
+        return self.encoder.features
+
+    @property
+    def classes(self) -> list[str]:
+        """Names of the classes; none of a number."""
+        return [str(c) for c in np.unique(self.y)] if self.task == "classification" else []
+
+
+def prepare(
+    path: str | Path,
+    target: str,
+    *,
+    task: Task | Literal["auto"] = "auto",
+    drop: Sequence[str] = (),
+    impute: bool = False,
+    max_levels: int = 50,
+) -> Prepared:
+    """Read a table, check it, and turn it into numbers.
+
+    Parameters
+    ----------
+    path : str or Path
+        CSV or Parquet file.
+    target : str
+        Column to predict.
+    task : {"auto", "regression", "classification"}
+        What kind of target it is; ``"auto"`` takes texts and up to 10 whole numbers for classes.
+    drop : sequence of str
+        Columns to leave out.
+    impute : bool
+        Fill missing values (and leave out rows without a target) instead of refusing them.
+    max_levels : int
+        Different texts that a category may have.
+    """
+    table = read_table(path)
+    notes = list(table.notes)
+    label = table[target]
+    if target in drop:
+        raise BadData(f"'{target}' is the target and cannot be left out with --drop")
+    rows = ~label.missing
+    if not rows.all():
+        table = _with_target(table, target, rows, impute, notes)
+        label = table[target]
+    found = _task(target, label, task, max_levels, notes)
+    y = _labels(label, found)
+    if len(table) < LEAST_ROWS:
+        raise BadData(
+            f"{table.source} has {len(table)} rows: at least {LEAST_ROWS} are needed to compare "
+            "predictions on rows that were left out"
+        )
+    _check_labels(y, target, found)
+    features = table.without(target, *drop)
+    if drop:
+        notes.append(f"Left out on request: {listed(drop)}.")
+    useless = _useless(features)
+    if useless:
+        notes += [reason for _, reason in useless]
+        features = features.without(*(name for name, _ in useless))
+    if not features.columns:
+        raise BadData(
+            f"no feature is left in {table.source}: every column besides '{target}' is constant, "
+            "a copy, or was left out"
+        )
+    encoder = encoder_of(features, impute=impute, max_levels=max_levels)
+    notes += _imputed(features)
+    X = encoder(features)
+    return Prepared(
+        X,
+        y,
+        encoder,
+        target,
+        found,
+        tuple(notes),
+        tuple(_leaks(X, y, encoder.features, target, found)),
+        Path(path).name,
+    )
+
+
+def _with_target(
+    table: Table, target: str, rows: np.ndarray, impute: bool, notes: list[str]
+) -> Table:
+    """The rows that have a target."""
+    count = int((~rows).sum())
+    if not impute:
+        raise BadData(
+            f"the target '{target}' is missing in {count} of {len(rows)} rows. Remove these rows, "
+            "or use --impute, which leaves them out."
+        )
+    if not rows.any():
+        raise BadData(f"the target '{target}' is empty")
+    notes.append(f"{count} rows without a value of '{target}' were left out.")
+    return table.part(np.flatnonzero(rows))
+
+
+def _task(name: str, label: Column, asked: str, max_levels: int, notes: list[str]) -> Task:
+    if label.kind == "date":
+        raise BadData(f"the target '{name}' holds dates ({label.example}): replace them by numbers")
+    if label.numbers is None:
+        if asked == "regression":
+            raise BadData(
+                f"the target '{name}' holds text ({label.example}): --task regression needs numbers"
+            )
+        if label.kind == "text" or len(label.levels) > max_levels:
+            raise BadData(
+                f"the target '{name}' holds text ({label.example}), too many different ones to be "
+                f"classes (at most {max_levels}): mend it, or choose another column"
+            )
+        return "classification"
+    if asked in ("regression", "classification"):
+        return asked  # type: ignore[return-value]
+    values = np.unique(label.numbers)
+    if len(values) <= _FEW and (values == np.round(values)).all() and len(values) > 1:
+        shown = ", ".join(f"{value:g}" for value in values)
+        notes.append(
+            f"'{name}' has {len(values)} different whole numbers ({shown}), which were taken for "
+            "classes; --task regression takes them as numbers."
+        )
+        return "classification"
+    return "regression"
+
+
+def _labels(label: Column, task: Task) -> np.ndarray:
+    if label.numbers is not None:
+        whole = task == "classification" and (label.numbers == np.round(label.numbers)).all()
+        return label.numbers.astype(int) if whole else label.numbers
+    return np.array(label.levels)[label.codes]
+
+
+def _check_labels(y: np.ndarray, target: str, task: Task) -> None:
+    values, counts = np.unique(y, return_counts=True)
+    if len(values) == 1:
+        raise BadData(
+            f"every row has the same value of '{target}', {values[0]}: there is nothing to learn. "
+            + ("At least two classes are needed." if task == "classification" else "")
+        )
+    if task == "classification":
+        if len(values) > len(y) // 4:
+            raise BadData(
+                f"'{target}' has {len(values)} classes in {len(y)} rows, too many to learn"
+                + ("; --task regression takes it as a number" if y.dtype.kind in "iuf" else "")
+            )
+        if counts.min() < 2:
+            rare = listed(str(v) for v in values[counts < 2])
+            raise BadData(
+                f"each class of '{target}' needs at least two rows; there is one of {rare}. Remove "
+                "these rows, or join classes."
+            )
+
+
+def _useless(table: Table) -> list[tuple[str, str]]:
+    """Columns that say nothing: constant ones, and copies of others up to scale."""
+    found: list[tuple[str, str]] = []
+    seen: dict[bytes, str] = {}
+    for name, column in table.columns.items():
+        fingerprint = _fingerprint(column)
+        if column.kind not in ("number", "category") or column.missing.all():
+            continue
+        if fingerprint is None:
+            found.append((name, f"'{name}' has the same value in every row and was left out."))
+        elif fingerprint in seen:
+            twin = seen[fingerprint]
+            found.append((name, f"'{name}' repeats '{twin}' (up to scale) and was left out."))
+        else:
+            seen[fingerprint] = name
+    return found
+
+
+def _fingerprint(column: Column) -> bytes | None:
+    """Equal for columns that are the same up to names, scale and origin; None if constant."""
+    if column.numbers is not None:
+        values = column.numbers
+        if column.missing.any():
+            low, high = np.nanmin(values), np.nanmax(values)
+        else:
+            low, high = values.min(), values.max()
+        if low == high:
+            return None if not column.missing.any() else values.tobytes()
+        scaled = np.round((values - low) / (high - low), 9)
+        first = scaled[~column.missing][0]
+        return bytes((1 - scaled if first > 0.5 else scaled) + 0.0)
+    assert column.codes is not None
+    values, first_seen, which = np.unique(column.codes, return_index=True, return_inverse=True)
+    if len(values) == 1:
+        return None
+    return b"texts" + np.argsort(np.argsort(first_seen))[which].astype(np.int32).tobytes()
+
+
+def _imputed(table: Table) -> list[str]:
+    filled = {n: int(c.missing.sum()) for n, c in table.columns.items() if c.missing.any()}
+    if not filled:
+        return []
+    shown = ", ".join(f"'{name}' ({count})" for name, count in filled.items())
+    return [f"Missing values were filled in: {shown}."]
+
+
+def _leaks(
+    X: np.ndarray, y: np.ndarray, names: Sequence[str], target: str, task: Task
+) -> Iterator[str]:
+    """Features that tell the target all by themselves."""
+    from scipy.stats import rankdata
+
+    values, which = np.unique(y, return_inverse=True)
+    for name, x in zip(names, X.T, strict=True):
+        if task == "classification":
+            counts = np.bincount(which)
+            means = np.bincount(which, x) / counts
+            left = np.mean((x - means[which]) ** 2) / max(float(x.var()), 1e-300)
+            # Two classes, and a column that is constant in each: it is the target under a name.
+            share = 1 - left if len(np.unique(x)) >= len(values) else 0.0
+        else:
+            pairs = (x, y), (rankdata(x), rankdata(y))
+            share = max(float(np.corrcoef(*pair)[0, 1]) ** 2 for pair in pairs)
+        if share > 1 - _LEAK:
+            yield (
+                f"'{name}' alone tells '{target}' without error (R² = 1). Unless it is known "
+                "before the target is, the target leaks into it and every score is worthless: "
+                f'leave it out with --drop "{name.partition("=")[0]}".'
+            )

@@ -1,0 +1,162 @@
+"""The verdict of a study in words, and the command that makes it again."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from typing import TYPE_CHECKING, Any
+
+from ..analysis.analyze_hierarchical import HierarchicalAnalysis
+from ..analysis.show import number_text, one_pass_samples
+from ..targets.zoo import zoo
+
+if TYPE_CHECKING:
+    from ..analysis.analyze import Analysis
+    from .study import Study
+
+
+def command(study: Study) -> str:
+    """Command line of a study.
+
+    Examples
+    --------
+    >>> from gradone import Target
+    >>> from gradone.report.study import Study
+    >>> command(Study(Target("z1*z2", noise=0.1), d=400, budget=60, seed=0))
+    "gradone study 'z1*z2' --noise 0.1 --d 400 --budget 60"
+    """
+    entry = zoo().find(study.target)
+    words = ["gradone", "study", entry.name if entry else study.target.text]
+    if not entry and study.target.noise:
+        words += ["--noise", f"{study.target.noise:g}"]
+    words += ["--d", str(study.d), "--budget", f"{study.budget:g}"]
+    if study.seed:
+        words += ["--seed", str(study.seed)]
+    return shlex.join(words)
+
+
+def verdict(study: Study) -> tuple[str, list[str]]:
+    """Headline and sentences.
+
+    Examples
+    --------
+    >>> from gradone import Target, analyze
+    >>> from gradone.base.children import Outcome
+    >>> from gradone.report.study import Study
+    >>> t = Target("sign(z1*z2*z3)")
+    >>> found = Study(t, d=400, budget=60, seed=0)
+    >>> found.outcomes["verdicts"] = Outcome(answers={0: {"analysis": analyze(t)}})
+    >>> verdict(found)[0]
+    'Hard: no efficient algorithm finds span(z1, z2, z3) with n = O(d) samples'
+    """
+    analysis = study.analysis
+    if analysis is None:
+        return "No verdict", [f"The analysis is missing: {study.why_not('analysis')}."]
+    if isinstance(analysis, HierarchicalAnalysis):
+        return _of_levels(analysis)
+    return _headline(analysis), [*_thresholds(analysis), _one_pass(analysis), _giant(analysis)]
+
+
+def _headline(a: Analysis) -> str:
+    if a.learnability == "trivial":
+        return "Trivial: all directions show with any number of samples proportional to d"
+    if a.learnability == "easy":
+        return f"Easy: all directions are found above n = {number_text(a.full_threshold)} d"
+    if a.learnability == "hard":
+        never = str(a.never) if a.never.dim else "some direction"
+        return f"Hard: no efficient algorithm finds {never} with n = O(d) samples"
+    return "Undecided"
+
+
+def _thresholds(a: Analysis) -> list[str]:
+    if not a.queries.is_complete:
+        return [f"What could not be decided: {a.queries.undecided}."]
+    opened = [stage for stage in a.grand_staircase if stage.learnability != "hard"]
+    if not opened:
+        return ["No direction can be found with n = O(d) samples, however the labels are used."]
+    parts = []
+    for stage in opened:
+        at_once = stage.learnability == "trivial"
+        bound = " or more" if stage.is_bound else ""
+        where = "at once" if at_once else f"above n/d = {number_text(stage.threshold)}{bound}"
+        parts.append(f"{stage.new} {where}")
+    return [f"The best efficient algorithms find {', then '.join(parts)}."]
+
+
+def _one_pass(a: Analysis) -> str:
+    leap, generative = a.leap_exponent, a.generative_exponent
+    if leap is None:
+        return f"How many samples one pass of SGD needs is open: {a.leaps.exponent.note}."
+    text = f"One pass of SGD needs about {one_pass_samples(leap)} samples (leap exponent {leap})"
+    if generative is not None and generative < leap and generative <= 2:
+        reuse = "d" if generative == 1 else "d log d"
+        return f"{text}; seen twice, about {reuse} are enough (generative exponent {generative})."
+    return f"{text}."
+
+
+def _giant(a: Analysis) -> str:
+    if not a.staircase:
+        return "Giant gradient steps with n of order d learn nothing: there is no linear part."
+    count = len(a.staircase)
+    steps = "one giant step learns" if count == 1 else f"{count} giant steps learn"
+    rest = a.target.r - a.unused.dim - a.staircase[-1].dim
+    end = "" if rest == 0 else f"; {rest} further direction{'s' * (rest > 1)} stay hidden from them"
+    return f"With n of order d, {steps} {' ⊂ '.join(map(str, a.staircase))}{end}."
+
+
+def _of_levels(a: HierarchicalAnalysis) -> tuple[str, list[str]]:
+    need = a.data_exponents
+    three, two, lazy = (need[name] for name in ("three_layer", "two_layer", "lazy"))
+    best, name = min((three, "three layers"), (need["deep"], "a layer for each level"))
+    others = f"{_samples(two)} for two layers and {_samples(lazy)} for kernels"
+    compared = f"{_samples(best)} samples are enough for {name}, against {others}"
+    headline = "Depth helps" if best < min(two, lazy) else "Depth does not save samples"
+    sentences = [f"{compared}, to learn everything."]
+    failed = [c for c in a.checklist if c.verdict == "fails"]
+    if failed:
+        why = "; ".join(f"{c.id}: {c.why}" for c in failed[:3])
+        sentences.append(f"Not all assumptions of the theorem hold: {why}.")
+    return headline, sentences
+
+
+def _samples(exponent: float) -> str:
+    return f"d^{exponent:.3g}" if math.isfinite(exponent) else "no power of d"
+
+
+def exponent_cards(analysis: Any) -> list[tuple[str, str, str]]:
+    """Name, value and reason of the numbers that come first."""
+    from ..analysis.show import verdict_rows
+
+    if analysis is None:
+        return []
+    if isinstance(analysis, HierarchicalAnalysis):
+        names = {
+            "lazy": "kernels",
+            "two_layer": "two layers",
+            "three_layer": "three layers",
+            "deep": "a layer per level",
+        }
+        cards = [
+            (f"samples for {names[k]}", _samples(v), "") for k, v in analysis.data_exponents.items()
+        ]
+        info = analysis.information_exponent
+        text = "open" if info is None else str(info)
+        return [
+            ("information exponent", text, "of the directions, seen through all levels"),
+            *cards,
+        ]
+    return [_card(*row) for row in verdict_rows(analysis)]
+
+
+def _card(name: str, value: str, why: str) -> tuple[str, str, str]:
+    """Row of an analysis with its unit in the name and its error beside the reason.
+
+    Examples
+    --------
+    >>> _card("first direction opens at", "n/d = 0.575 ± 3e-04", "")
+    ('first direction opens at n/d', '0.575', '± 3e-04')
+    """
+    if value.startswith("n/d = "):
+        name, value = f"{name} n/d", value.removeprefix("n/d = ")
+    value, sign, error = value.partition(" ± ")
+    return name, value, "; ".join(filter(None, [f"± {error}" if sign else "", why]))
