@@ -28,8 +28,8 @@ endif
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: $(VENV)/.core  ## install, then study an example target
-	$(BIN)/gradone study "$(TARGET)"
+demo: $(VENV)/.core  ## install, then study an example target: summary and a report
+	$(BIN)/gradone study "$(TARGET)" --budget 30 --out build/demo
 
 setup: $(VENV)/.dev  ## the development environment in .venv
 

@@ -5,19 +5,23 @@ import math
 import re
 import subprocess
 import sys
+import time
 
 import pytest
 from typer.testing import CliRunner
 
+import gradone as gd
 from gradone.base.estimate import Estimate
 from gradone.cli import _terminal, app
+from gradone.cli.study import file_name
 
 runner = CliRunner()
 ANSI = re.compile(r"\x1b\[")
 
 
 def study(*arguments):
-    return runner.invoke(app, ["study", *arguments])
+    """What is known at once; the reports have tests of their own."""
+    return runner.invoke(app, ["study", "--no-report", *arguments])
 
 
 def test_summary_of_the_example():
@@ -44,7 +48,7 @@ def test_lines_fit_in_80_columns_and_have_no_spaces_at_their_ends():
         assert [line for line in lines if line != line.rstrip()] == []
 
 
-@pytest.mark.parametrize("command", [["study", "relu"], ["list"], ["cite", "relu"]])
+@pytest.mark.parametrize("command", [["study", "relu", "--no-report"], ["list"], ["cite", "relu"]])
 def test_pipe_gets_no_color_codes(command):
     run = subprocess.run(
         [sys.executable, "-c", "from gradone.cli import main; main()", *command],
@@ -58,8 +62,9 @@ def test_pipe_gets_no_color_codes(command):
 
 
 def test_terminal_without_unicode_still_gets_the_numbers():
+    command = ["study", "relu", "--no-report"]
     run = subprocess.run(
-        [sys.executable, "-c", "from gradone.cli import main; main()", "study", "relu"],
+        [sys.executable, "-c", "from gradone.cli import main; main()", *command],
         check=True,
         capture_output=True,
         env={"PYTHONIOENCODING": "ascii"},
@@ -149,3 +154,46 @@ def test_number_has_the_digits_that_its_error_leaves(estimate, text):
 def test_bars_grow_in_eighths():
     assert [len(_terminal.bar(k / 80, 10)) for k in (0, 1, 8, 9, 80, 90)] == [0, 1, 1, 2, 10, 10]
     assert _terminal.columns([0.0, 1e-9, 1.0], 1) == [" ▁█"]
+
+
+# ---- the report
+
+
+@pytest.mark.stat
+def test_study_writes_a_report_and_says_where(tmp_path):
+    arguments = ["z1*z2 + 2*z1", "--d", "40", "--budget", "5", "--out", str(tmp_path / "new")]
+    result = runner.invoke(app, ["study", *arguments])
+    assert result.exit_code == 0, result.output
+    file = tmp_path / "new" / "z1-z2-2-z1.html"
+    assert f"Report: {file} (" in result.stdout
+    assert "gradone study &#x27;z1*z2 + 2*z1&#x27; --d 40 --budget 5" in file.read_text("utf-8")
+    assert file.stat().st_size < 6e6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", list(gd.zoo()))
+def test_every_target_of_the_zoo_has_a_report(name, tmp_path):
+    """In a few seconds little is finished; what is not must be said, and nothing may fail."""
+    start = time.monotonic()
+    arguments = [name, "--budget", "8", "--out", str(tmp_path)]
+    result = runner.invoke(app, ["study", *arguments])
+    assert result.exit_code == 0, result.output
+    assert time.monotonic() - start < 8 + 10
+    page = (tmp_path / f"{name}.html").read_text("utf-8")
+    assert len(page.encode()) < 6e6
+    assert "failed: " not in page
+
+
+@pytest.mark.parametrize("budget", ["0", "-1", "nan", "inf"])
+def test_a_budget_is_a_positive_number_of_seconds(budget, tmp_path):
+    arguments = ["z1", "--budget", budget, "--out", str(tmp_path)]
+    result = runner.invoke(app, ["study", *arguments])
+    assert result.exit_code == 2
+    assert "budget is a positive number of seconds" in result.stderr
+
+
+def test_name_of_a_report_is_a_name_for_files():
+    for text in ("tanh(z1)/2", "-z1", "(z1 + z2)**2 - 0.5"):
+        assert re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9.-]*", file_name(gd.Target(text)))
+    assert file_name(gd.Target("z1 + 2*z2", noise=0.5)) == "z1-2-z2-noise-0.5"
+    assert len(file_name(gd.Target("+".join(["tanh(z1)"] * 40)))) <= 60

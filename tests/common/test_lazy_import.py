@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 
-HEAVY = "scipy scipy.stats sympy sklearn xarray matplotlib numba dask pandas".split()
+HEAVY = "scipy scipy.stats sympy sklearn xarray matplotlib numba dask pandas pydantic".split()
 
 
 def cpu_seconds(*arguments, runs):

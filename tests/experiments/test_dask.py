@@ -1,5 +1,8 @@
 """Cells on a Dask cluster of real processes, and what remains when they are killed."""
 
+from dataclasses import replace
+from itertools import pairwise
+
 import pytest
 
 from gradone.base.progress import Silent
@@ -91,6 +94,15 @@ def test_a_function_that_workers_cannot_import_fails_no_cell(tmp_path, store, mo
                 executor=cluster.address,
             )
     assert store.keys() == set()
+
+
+@pytest.mark.slow
+def test_cells_that_do_not_fit_together_wait_for_each_other(store):
+    tasks = [replace(task, bytes=10**15) for task in make_tasks(4, seconds=0.2)]
+    where = {"sweep": "toy", "executor": "dask", "workers": 2}
+    run_tasks(tasks, "toy_cells:surroundings", store=store, **where)
+    spans = sorted(stored.result.arrays["span"].tolist() for stored in store.results())
+    assert all(end <= start for (_, end), (start, _) in pairwise(spans))
 
 
 @pytest.mark.slow

@@ -270,3 +270,12 @@ def test_sizes_replace_parts():
 def test_an_experiment_does_not_change():
     with pytest.raises(ValueError, match="frozen"):
         experiment().name = "other"
+
+
+def test_a_changed_copy_is_a_new_experiment():
+    """Would catch: cells that are remembered from the original; changes that are not checked."""
+    original = experiment()
+    count = len(original.cells())
+    assert len(original.model_copy(update={"replicates": 6}).cells()) > count
+    with pytest.raises(BadSpec, match="replicates must be an integer >= 1, got 0"):
+        original.model_copy(update={"replicates": 0})

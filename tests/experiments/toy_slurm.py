@@ -98,7 +98,7 @@ class ToySlurm:
             check=False,
         ).stdout
 
-    def wait_for_jobs(self, patience=120):
+    def wait_for_jobs(self, patience=300):
         """Wait until the queue is empty."""
         wait_until(lambda: not self.call("squeue", "--noheader"), "the jobs", patience)
 

@@ -6,12 +6,13 @@ found by the same means and with ridge regression with the quadratic kernel, on 
 
 import numpy as np
 import pytest
+from scipy.linalg import solve
 from sklearn.preprocessing import PolynomialFeatures
 
 import gradone as gd
 from gradone.learners import Layerwise
 
-D, N, FRESH, REPLICATES = 64, 4096, 4000, 4
+D, N, FRESH, REPLICATES = 64, 4096, 4000, 3
 FIRST = {"practical": 384, "spectral": 600, "theorem": 600}  # width of the first layer
 
 P = "He2(z)/2 + He3(z)/6"
@@ -21,12 +22,10 @@ TARGETS = {
     "other inner function, even": gd.Sight("tanh(3*h)", "He2(z)/sqrt(2)"),
     "other inner function, with a linear part": gd.Sight("tanh(3*h)", "z/2 + He2(z)/2"),
     "fourteen directions": gd.Sight("tanh(3*h)", P, exponent=0.65),
-    "four directions": gd.Sight("tanh(3*h)", P, exponent=0.34),
     "relu": gd.Sight("relu(h)", P),
     "seven signs against one": gd.Sight("tanh(3*h)", P, signs=[1.0] * 7 + [-1.0]),
     "three branches": gd.Might("tanh(3*h)", P, branches=3, exponent=0.387),
     "product of branches": gd.Might("h1 + h1*h2", "He2(z)/sqrt(2)", branches=2, exponent=0.387),
-    "noise": gd.Sight("tanh(3*h)", P, noise=0.3),
 }
 
 
@@ -42,13 +41,11 @@ def kernel_error(X, y, X_new, y_new):
     F[:, mixed] *= np.sqrt(2)
     F_new[:, mixed] *= np.sqrt(2)
     center, mean = F.mean(axis=0), y.mean()
-    values, vectors = np.linalg.eigh((F - center).T @ (F - center))
-    right = vectors.T @ ((F - center).T @ (y - mean))
-    turned = (F_new - center) @ vectors
-    errors = [
-        np.mean((turned @ (right / (values + ridge)) + mean - y_new) ** 2)
-        for ridge in np.median(values) * 10.0 ** np.arange(-2, 3, 0.25)
-    ]
+    F, F_new = F - center, F_new - center
+    gram, right, errors = F.T @ F, F.T @ (y - mean), []
+    for ridge in gram.trace() / len(gram) * 10.0 ** np.arange(-1.5, 1.1, 0.5):
+        a = solve(gram + ridge * np.eye(len(gram)), right, assume_a="pos")
+        errors.append(np.mean((F_new @ a + mean - y_new) ** 2))
     return min(errors)
 
 
@@ -71,7 +68,7 @@ def errors_of(target):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TARGETS)
 def test_no_preset_is_worse_than_the_kernel_and_two_layers(name):
-    """Medians of four replicates; five percent are what replicates and the choice leave open."""
+    """Medians of three replicates; five percent are what replicates and the choice leave open."""
     errors = errors_of(TARGETS[name])
     for preset in FIRST:
         best = min(np.median(errors["kernel"]), np.median(errors[preset, 2]))

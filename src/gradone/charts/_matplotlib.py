@@ -18,7 +18,7 @@ from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from ._labels import to_mathtext
+from ._labels import plain_text, to_mathtext
 from ._layout import PANEL_RATIO, SHEET, bar_places, colors_of, edges, letter
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def _legend_lines(chart: Chart) -> int:
 
 
 def _legend_columns(chart: Chart) -> int:
-    longest = max((len(one.name) for one in chart.series), default=0)
+    longest = max((len(plain_text(one.name)) for one in chart.series), default=0)
     return 1 if longest > 30 else 2
 
 
@@ -200,7 +200,7 @@ def _points(ax: Axes, one: Series, label: str | None, common: dict[str, Any]) ->
             ha="center" if inside else "left",
             va="center" if inside else "bottom",
             fontsize="small",
-            color="black" if inside else common["color"],
+            color=(style.color or "black") if inside else common["color"],
             zorder=5,
         )
 

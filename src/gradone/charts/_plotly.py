@@ -175,7 +175,8 @@ def _points(one: Series, color: str, common: dict[str, Any]) -> dict[str, Any]:
     if one.text:
         drawn["text"] = [to_html(word) for word in one.text]
         drawn["textposition"] = "middle center" if mode == "text" else "top right"
-        drawn["textfont"] = {"size": 11} if mode == "text" else {"size": 11, "color": color}
+        ink = (style.color or "#000000") if mode == "text" else color
+        drawn["textfont"] = {"size": 11, "color": ink}
     if style.marker != "none":
         thin = style.marker in ("cross", "plus")
         edge = {"color": color, "width": 1.2}

@@ -25,6 +25,15 @@ FAILED = 3  # exit code when some points have no number
 _PARTS = ("branch", "neuron", "neuron2", "direction", "direction2")
 _FIRST = ("test_mse", "excess_mse", "zero_one_error", "recovery", "cosine2", "overlap_aligned")
 _MOST_ROWS = 60
+_CHARTS = (  # for --plot, the most telling first
+    "error-vs-alpha",
+    "error-vs-kappa",
+    "error-vs-width",
+    "overlap-vs-alpha",
+    "overlap-vs-time",
+    "spectrum",
+    "learning-curve",
+)
 
 
 class Column(NamedTuple):
@@ -201,7 +210,20 @@ def _width(column: Column) -> int:
 
 
 def draw_curve(curve: xr.Dataset, file: Path) -> None:
-    """Save the chart that shows a curve best."""
+    """Save the first chart that can show a curve."""
+    from ..base.errors import BadData
     from ..charts import draw
 
-    draw(curve).save(file)
+    for name in _CHARTS:
+        try:
+            chart = draw(name, curve)
+        except BadData:
+            continue
+        if chart.series:
+            chart.save(file)
+            return
+    quantities = [str(name) for name in curve.data_vars if not str(name).endswith("_err")]
+    raise BadData(
+        f"no chart shows {', '.join(quantities)} over {', '.join(map(str, curve.sizes))}; take "
+        "--csv, or draw it in Python with gradone.charts.Chart"
+    )

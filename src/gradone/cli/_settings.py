@@ -116,7 +116,7 @@ def read_value(option: str, text: str, annotation: Any = "Any") -> Any:
     Examples
     --------
     >>> read_value("ridge", "0.1,1"), read_value("steps", "3", "int"), read_value("d", "1e3")
-    ([0.1, 1.0], 3, 1000.0)
+    ([0.1, 1], 3, 1000.0)
     >>> read_value("activation", "2", "str"), read_value("width", "inf", "float")
     ('2', inf)
     >>> read_value("steps", "2.5", "int")
@@ -144,14 +144,21 @@ def _of_any_kind(option: str, text: str) -> Any:
     """Word, number, list of numbers, range of numbers, or the text itself."""
     if text.lower() in _WORDS:
         return _WORDS[text.lower()]
+    parts = text.split(":")
+    if len(parts) == 3 and all(map(_is_number, parts)):
+        return _range(option, *parts)
+    parts = [part for part in text.split(",") if part.strip()]
+    if parts and all(map(_is_number, parts)):
+        return [_plain(part) for part in parts] if "," in text else _plain(text)
+    return text
+
+
+def _is_number(text: str) -> bool:
     try:
-        if text.count(":") == 2:
-            return _range(option, *text.split(":"))
-        if "," in text and "(" not in text:
-            return [_plain(part) for part in text.split(",") if part.strip()]
-        return _plain(text)
+        float(text)
     except ValueError:
-        return text
+        return False
+    return True
 
 
 def _range(option: str, start: str, stop: str, count: str) -> list[float]:

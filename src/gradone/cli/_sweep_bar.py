@@ -92,7 +92,7 @@ def duration(seconds: float) -> str:
     Examples
     --------
     >>> duration(0.3), duration(95), duration(7300), duration(400_000)
-    ('1 s', '1 min 35 s', '2 h 2 min', '4 d 15 h')
+    ('1 s', '1 min 35 s', '2 h 1 min', '4 d 15 h')
     """
     whole = max(1, round(seconds)) if seconds > 0 else 0
     for big, small, size in (("d", "h", 86400), ("h", "min", 3600), ("min", "s", 60)):

@@ -47,6 +47,7 @@ def study(
     ] = False,
 ) -> None:
     """Study a target: summary here, one HTML report with all curves."""
+    began = time.monotonic()
     chosen = find_target(target, noise)
     if as_json or no_report:
         _at_once(chosen, as_json=as_json)
@@ -54,13 +55,13 @@ def study(
     from ..base.progress import watcher
     from ..report import study as verb
 
-    began = time.monotonic()
     bar = watcher(True, "study")
     try:
         found = verb(
             chosen,
             d=d,
             budget=budget,
+            began=began,
             seed=seed,
             progress=lambda done, total, name: bar.step(done, total),
         )
@@ -130,9 +131,13 @@ def _summarize(study: Study) -> None:
 
     analysis = study.analysis
     text = analysis.summary(heading=False) if analysis else study.why_not("analysis")
+    screen = console()
     if facts := study.answer("facts"):
         _show(facts, zoo().find(study.target), text)
-    screen = console()
+    else:
+        show(screen, study.target.text, style="bold")
+        show(screen, text)
+        show(screen, "")
     show(screen, "Predicted and simulated", style="bold")
     _table(screen, dict(curve_rows(study)))
 
@@ -162,10 +167,10 @@ def curve_rows(study: Study) -> list[tuple[str, str]]:
 def _say_where(file: Path, seconds: float) -> None:
     from ._terminal import console, show
 
-    screen = console()
     size = file.stat().st_size / 1e6
-    show(screen, f"Report: {file} ({size:.1f} MB, {seconds:.0f} s)", style="bold green")
-    show(screen, "It is one file without a network: open it in a browser, send it, print it.")
+    # Not through the console: it would break a long path.
+    typer.secho(f"Report: {file} ({size:.1f} MB, {seconds:.0f} s)", bold=True)
+    show(console(), "It is one file without a network: open it in a browser, send it, print it.")
 
 
 def _show(summary: Summary, entry: Entry | None, analysis: str) -> None:

@@ -105,7 +105,9 @@ def sweep(
         limits = {"walltime": walltime, "memory": memory, "queue": queue}
         _print_script(experiment, spec, size, workers, limits)
     else:
-        where: Any = cluster or executor
+        where: Any = executor
+        if cluster is not None:
+            where = cluster if "://" in cluster else f"tcp://{cluster}"
         if where == "slurm":
             from ..experiments.executors.slurm import Slurm
 
@@ -200,7 +202,8 @@ def _show_summary(
         ("failed", str(summary.failed), "computed now, without a result"),
         ("skipped", str(summary.skipped), "in the store already"),
     ]
-    _table(("cells", "", f"of {experiment.name} in {store.path}"), rows)
+    typer.echo(f"Cells of {experiment.name} in {store.path}:")
+    _table(rows)
 
 
 def _show_standing(spec: Path, store: Path, size: str | None, as_json: bool) -> None:
@@ -216,11 +219,9 @@ def _show_standing(spec: Path, store: Path, size: str | None, as_json: bool) -> 
         counts = found._asdict() | {"missing": found.missing, "failures": failures}
         typer.echo(json.dumps(counts, indent=2))
         return
-    _table(
-        ("cells", "", f"of {spec} in {store}"),
-        [("done", str(found.done), ""), ("failed", str(found.failed), "")]
-        + [("missing", str(found.missing), ""), ("all", str(found.cells), "")],
-    )
+    typer.echo(f"Cells of {spec} in {store}:")
+    names = ("done", "failed", "missing", "cells")
+    _table([(name, str(getattr(found, name))) for name in names])
     if shown:
         from ._sweep_bar import described
 
@@ -259,13 +260,12 @@ def _show_costs(experiment: Experiment, store: Path, workers: int | None, as_jso
         found |= {"seconds": seconds, "bytes": int(most), "algorithms": rows}
         typer.echo(json.dumps(found, indent=2))
     else:
-        _table(
-            ("algorithm", "cells", "in the store", "time on one core", "memory of a cell"),
-            [
-                (name, str(int(a)), str(int(b)), duration(c), human_bytes(e))
-                for name, (a, b, c, e) in [*totals.items(), ("all", [cells, stored, seconds, most])]
-            ],
-        )
+        head = ("algorithm", "cells", "in the store", "time on one core", "memory of a cell")
+        rows_shown = [
+            (name, str(int(a)), str(int(b)), duration(c), human_bytes(e))
+            for name, (a, b, c, e) in [*totals.items(), ("all", [cells, stored, seconds, most])]
+        ]
+        _table(rows_shown, head)
         typer.echo(
             f"{cells - int(stored)} cells to compute, about {duration(seconds / workers)} with "
             f"{workers} workers. Nothing was run."
@@ -319,15 +319,16 @@ def _print_script(
     typer.echo(job_array_script(command, shards=shards, **limits), nl=False)
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+def _table(rows: Sequence[Sequence[str]], head: Sequence[str] = ()) -> None:
+    """Rows of text, numbers to the right."""
     from rich.table import Table
 
     from ._terminal import console, show
 
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for i, name in enumerate(head):
-        is_number = bool(rows) and i > 0 and rows[0][i][:1].isdigit()
-        table.add_column(name, justify="right" if is_number else "left", no_wrap=True)
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=bool(head))
+    for i, cell in enumerate(rows[0]):
+        justify: Any = "right" if i > 0 and cell[:1].isdigit() else "left"
+        table.add_column(head[i] if head else "", justify=justify, no_wrap=True)
     for row in rows:
         table.add_row(*row)
     show(console(), table)

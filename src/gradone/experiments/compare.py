@@ -82,8 +82,8 @@ def compare(
     -----
     Theory and simulation of one algorithm have equal parameters: random features of width 2 d and
     ridge 1; one giant step on half of the samples, readout on the others; SGD of two neurons from
-    overlaps of :math:`3/\sqrt d`. Learners without a theory have their default parameters. Every piece of work runs
-    in a process of its own that is killed at the end of the budget.
+    overlaps of :math:`3/\sqrt d`. Learners without a theory have their default parameters. All work
+    is done in child processes, which are killed at the end of the budget.
 
     Examples
     --------
@@ -148,7 +148,7 @@ def default_places(target: Sampled, analysis: Any = None) -> tuple[np.ndarray, n
     (array([0.24, 5.92]), 6)
     """
     if isinstance(target, HierarchicalTarget):
-        return np.linspace(1.1, 2.3, 13), np.linspace(1.2, 2.2, 5)
+        return np.linspace(1.1, 2.3, 13), np.linspace(1.2, 2.0, 5)
     top = _last_alpha(_analysis(target) if analysis is None else analysis)
     grid = np.linspace(top / _GRID, top, _GRID)
     return grid, grid[np.linspace(_GRID // _POINTS - 1, _GRID - 1, _POINTS).round().astype(int)]

@@ -124,7 +124,8 @@ def line_up(
         if reason := _blindness(name, target):
             absent[f"simulation:{name}"] = reason
             continue
-        order = coarse_to_fine(len(points))
+        # Along log n / log d the cost grows fast: what is cheap comes first.
+        order = list(range(len(points))) if is_deep else coarse_to_fine(len(points))
         shared = {**common, "name": name, "axis": axis, "replicates": replicates, "seed": seed}
         pieces = [(simulated, {**shared, "place": float(points[i])}) for i in order]
         tasks.append(Task(f"simulation:{name}", pieces))
@@ -285,6 +286,8 @@ def learner_settings(name: str, target: Sampled, d: int) -> dict[str, Any]:
         if target.r == 1:
             return {"width": d, **_STEP, **_AS_THEORY}
         return {"width": 512, "steps": 2, "step_size": 2.0}
+    if name == "dot_kernel_ridge":
+        return {"ridge": None}
     if name == "bayes_amp":
         return {"max_iter": 200}
     return {}

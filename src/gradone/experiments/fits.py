@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 from ..base.errors import BadData
 from ..base.progress import Progress
 from .cell import Outcome, Simulation
-from .coordinator import run_tasks
 from .layout import Cell, cell_key, cell_texts
-from .recipes import COMPUTE, decoded_outcomes
-from .run import tasks_of
+from .recipes import decoded_outcomes
+from .run import execute
 from .simulate import INTERRUPTED
 from .status import reason_of
 from .store import Store
@@ -52,12 +51,10 @@ def fits(
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="gradone-"))
             store = Path(folder) / "runs.db"
         opened = stack.enter_context(Store(store))
-        name = f"simulate {wanted[0][0].learner}"
-        run_tasks(
-            tasks_of(cells),
-            COMPUTE,
-            store=opened,
-            sweep=name,
+        execute(
+            f"simulate {wanted[0][0].learner}",
+            cells,
+            opened,
             executor=executor,
             workers=workers,
             progress=progress,

@@ -276,8 +276,8 @@ def cell_texts(
     Examples
     --------
     >>> algorithm = find_algorithm("theory", "bayes_amp")
-    >>> list(cell_texts(algorithm, read_target("z"), {"alpha": 2.0}, 0, [None]))[0][:57]
-    '{"parameters":{"alpha":2},"recipe":"theory:bayes_amp/1","t'
+    >>> list(cell_texts(algorithm, read_target("z"), {"alpha": 2.0}, 0, [None]))[0][:55]
+    '{"parameters":{"alpha":2},"recipe":"theory:bayes_amp/1"'
     """
     given = {
         name: value

@@ -31,8 +31,9 @@ from .target_tables import read_target, table_of
 if TYPE_CHECKING:
     import xarray as xr
 
-COMPUTE = f"{__name__}:compute"
-"""Name by which workers find :func:`compute`."""
+HERE = f"{__name__}:compute"
+ELSEWHERE = f"{__package__}.worker_recipes:compute"
+"""Names by which an executor finds :func:`compute`: in this process, and in its workers."""
 
 DEFAULTS = {"test_samples": 4096, "dtype": "float64"}
 """What the measurement of a learner takes if a cell does not say otherwise."""

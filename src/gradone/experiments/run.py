@@ -12,7 +12,7 @@ from .coordinator import Summary, run_tasks
 from .costs import cost, require_room
 from .dataset import assemble
 from .layout import Cell
-from .recipes import COMPUTE
+from .recipes import ELSEWHERE, HERE
 from .spec import Experiment
 from .store import Store
 from .task import Executor, Result, Task
@@ -131,7 +131,7 @@ def execute(
     """
     return run_tasks(
         tasks_of(cells),
-        COMPUTE,
+        HERE if executor == "serial" else ELSEWHERE,
         store=store,
         sweep=sweep,
         executor=executor,

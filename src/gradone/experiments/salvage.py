@@ -91,7 +91,7 @@ class _Found:
                 self.flush()
         elif len(row) == 4 and _is_key(row[0]):
             self.writers.add(row[0])
-            self._store.restore([], provenance=[row])
+            self._store.restore([], writers=[row])
         elif len(row) == 2 and row[0] == "cells" and str(row[1]).isdecimal():
             self.count = int(row[1])
         elif len(row) == 2 and all(isinstance(part, str) for part in row):

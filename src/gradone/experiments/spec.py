@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -136,6 +136,12 @@ class Experiment(BaseModel):
 
     # ---- what it consists of
 
+    def model_copy(
+        self, *, update: Mapping[str, Any] | None = None, deep: bool = False
+    ) -> Experiment:
+        """The experiment with other values of some keys, checked like a new one."""
+        return Experiment(**{**self.model_dump(), **(update or {})})
+
     def sized(self, size: str | None) -> Experiment:
         """The experiment at one of its named sizes; None leaves it as it is.
 
@@ -157,10 +163,12 @@ class Experiment(BaseModel):
             name for family in FAMILIES if set(family) & set(changed.grid) for name in family
         }
         kept = {name: value for name, value in self.grid.items() if name not in replaced}
-        return Experiment(
-            **self.model_dump(include={"name", "targets", "algorithms", "seed", "metrics"}),
-            grid={**kept, **changed.grid},
-            replicates=changed.replicates or self.replicates,
+        return self.model_copy(
+            update={
+                "grid": {**kept, **changed.grid},
+                "replicates": changed.replicates or self.replicates,
+                "sizes": {},
+            }
         )
 
     @cached_property

@@ -13,7 +13,8 @@ from typing import Any, Literal, NamedTuple
 
 from ..base.errors import BadData
 from ._packing import digest, pack, unpack
-from ._schema import COLUMNS, connect, damaged, explained, provenance
+from ._provenance import provenance
+from ._schema import COLUMNS, connect, damaged, explained
 from ._schema import StoreError as StoreError
 from .task import Result, Status
 
@@ -164,24 +165,24 @@ class Store:
             others = [stack.enter_context(Store(path, "ro")) for path in paths]
             added = seen = 0
             for other in others:
-                provenance = other._read("SELECT * FROM provenance")
+                writers = other._read("SELECT * FROM provenance")
                 for rows in other._raw(sorted(other.keys())):
                     for row in rows:
                         other._checked(row)
                     seen += len(rows)
-                    added += self.restore(rows, provenance)
+                    added += self.restore(rows, writers)
         return Merged(added, seen - added)
 
     def restore(
         self,
         cells: Iterable[Sequence[Any]],
-        provenance: Iterable[Sequence[Any]] = (),
+        writers: Iterable[Sequence[Any]] = (),
         texts: Mapping[str, str] | None = None,
     ) -> int:
         """Take over rows of another store as they are, in one transaction; how many are new."""
         with self._transaction():
             execute = self._connection.executemany
-            execute("INSERT OR IGNORE INTO provenance VALUES (?, ?, ?, ?)", provenance)
+            execute("INSERT OR IGNORE INTO provenance VALUES (?, ?, ?, ?)", writers)
             execute("INSERT OR IGNORE INTO meta VALUES (?, ?)", (texts or {}).items())
             return execute(_INSERT, cells).rowcount
 

@@ -76,6 +76,17 @@ class Result:
 Batch = Sequence[Task]
 
 
+def peak_bytes(batch: Batch) -> int:
+    """Memory of a batch: its cells come one after the other.
+
+    Examples
+    --------
+    >>> peak_bytes([Task("0" * 32, "{}", bytes=10), Task("1" * 32, "{}", bytes=30)])
+    30
+    """
+    return max(task.bytes for task in batch)
+
+
 class WorkersFailed(GradoneError, RuntimeError):
     """The processes, or the cluster, that should compute cells cannot be used."""
 
@@ -114,7 +125,18 @@ def resolve(function: str) -> Compute:
     --------
     >>> resolve("gradone.base.seeds:canonical")("a")
     '"a"'
-    >>> resolve("gradone.base.seeds")
+    """
+    module, name = split_name(function)
+    found: Compute = getattr(importlib.import_module(module), name)
+    return found
+
+
+def split_name(function: str) -> tuple[str, str]:
+    """Module and name of a function that workers can import.
+
+    Examples
+    --------
+    >>> split_name("gradone.base.seeds")
     Traceback (most recent call last):
     gradone.base.errors.BadData: 'gradone.base.seeds' names no function; write "module:name", ...
     """
@@ -124,5 +146,4 @@ def resolve(function: str) -> Compute:
             f'{function!r} names no function; write "module:name", where the module is a file '
             "that other processes can import (a script that is being run is not)"
         )
-    found: Compute = getattr(importlib.import_module(module), name)
-    return found
+    return module, name

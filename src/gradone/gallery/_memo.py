@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import platform
+import sys
 from collections.abc import Callable, Mapping, Sequence
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -68,6 +71,7 @@ class Memo:
             return function(*arguments, **named)
         call = {
             "function": f"{function.__module__}.{function.__qualname__}",
+            "recipe": _recipe(function),
             "arguments": [_plain(value) for value in arguments],
             "named": {key: _plain(value) for key, value in named.items()},
         }
@@ -116,6 +120,16 @@ class Memo:
             runs, dim=dim, data_vars="minimal", coords="minimal", compat="override", join="outer"
         )
         return joined
+
+
+def _recipe(function: Callable[..., Any]) -> str:
+    """What else the numbers depend on: the file of a figure, or the version of gradone.
+
+    A function of a figure reads constants of its file, which its arguments do not show.
+    """
+    if function.__module__.startswith(__package__ or ""):
+        return fingerprint(inspect.getsource(sys.modules[function.__module__])).hex()
+    return version("gradone")
 
 
 def _plain(value: Any) -> Any:

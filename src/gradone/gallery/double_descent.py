@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -45,8 +45,8 @@ class DoubleDescent(GalleryFigure):
         d, replicates = SIZES[size]
         fine = np.geomspace(0.3, 10, 81).round(4)
         grid = sorted({*fine.tolist(), *WIDTHS, *SAMPLES})
-        options = {"activation": ACTIVATION, "ridge": list(RIDGES)}
-        sizes = {"d": d, "replicates": replicates, "test_samples": 2000}
+        options: dict[str, Any] = {"activation": ACTIVATION, "ridge": list(RIDGES)}
+        sizes: dict[str, Any] = {"d": d, "replicates": replicates, "test_samples": 2000}
         return {
             "theory width": memo(
                 predict, TARGET, "random_features", alpha=ALPHA, width_ratio=grid, **options

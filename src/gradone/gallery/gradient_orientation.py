@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -62,7 +62,7 @@ def neurons(name: str, d: int, width: int) -> xr.Dataset:
 
 def limit(name: str) -> xr.Dataset:
     """Overlaps of the classes a = 1 and a = -1 with v and w in the limit."""
-    given = {"alpha": ALPHA, "step_size": _STEP_SIZE, "steps": STEPS}
+    given: dict[str, Any] = {"alpha": ALPHA, "step_size": _STEP_SIZE, "steps": STEPS}
     found = predict(TARGETS[name], "giant_steps", readout="signs", bias=0.0, **given)
     M = found.overlap.isel(alpha=0).values @ _ROTATION.T
     dims = ("step", "neuron", "direction")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -41,12 +41,13 @@ def errors(d: int, n: int, width: int | None, replicates: int) -> xr.Dataset:
     besides, which at d = 30 still matter.
     """
     target, found = Target(TARGET), []
+    options: dict[str, Any] = {"activation": ACTIVATION, "ridge": RIDGE, "standardize": False}
+    learner: Any
     for replicate in range(replicates):
         rng = stream(0, "data", d=d, replicate=replicate)
         X = rng.standard_normal((n + TEST, d))
         X *= np.sqrt(d) / np.linalg.norm(X, axis=1, keepdims=True)
         y = target(X[:, : target.r])
-        options = {"activation": ACTIVATION, "ridge": RIDGE, "standardize": False}
         if width is None:
             learner = DotKernelRidge(**options)
         else:

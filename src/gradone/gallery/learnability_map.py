@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -51,7 +51,7 @@ SIZES = {"small": (600, 8), "paper": (4000, 24)}
 
 def exponents(targets: list[str]) -> xr.Dataset:
     """Leap exponent, generative exponent and last threshold of some targets."""
-    found = [analyze(Target(text)) for text in targets]
+    found: list[Any] = [analyze(Target(text)) for text in targets]
     values = {
         "leap": [a.leap_exponent for a in found],
         "generative": [a.generative_exponent for a in found],

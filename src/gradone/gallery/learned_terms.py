@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -36,7 +36,7 @@ def measured(name: str, steps: int, d: int, width: int, replicates: int) -> xr.D
     target = Target(TARGETS[name])
     values = np.empty(replicates)
     for replicate in range(replicates):
-        address = {"replicate": replicate, "dtype": "float32"}
+        address: dict[str, Any] = {"replicate": replicate, "dtype": "float32"}
         sample = target.sample((_BATCH * steps + _READOUT) * d, d, seed=0, **address)
         if steps:
             learner = LEARNERS["giant_step"](

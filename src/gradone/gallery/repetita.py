@@ -176,12 +176,11 @@ class Repetita(GalleryFigure):
             runs = data[f"{name} extragradient {d[0] if d else 8192}"]
             mean, error = average(runs, "recovery")
             late = runs.time.values > 0.1 * PROBLEMS[name]["last"]  # before, it is chance
-            measured = (part[late] for part in (runs.time, mean[:, 0], error[:, 0]))
             found.append(
                 agrees(
                     f"extra-gradient on {name} follows the limit"
                     + (f" at d = {d[0]}" if d else ""),
-                    tuple(measured),
+                    (runs.time[late], mean[late, 0], error[late, 0]),
                     (data[key].time, data[key].recovery[:, 0]),
                     slack=0.01,
                 )

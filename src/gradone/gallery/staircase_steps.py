@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -87,7 +87,7 @@ def measured(name: str, d: int, width: int, replicates: int) -> xr.Dataset:
 
 def limit(name: str) -> xr.Dataset:
     """The same in the limit of large dimension."""
-    given = {"alpha": ALPHA, "step_size": _STEP_SIZE, "steps": STEPS}
+    given: dict[str, Any] = {"alpha": ALPHA, "step_size": _STEP_SIZE, "steps": STEPS}
     found = predict(TARGETS[name], "giant_steps", readout="signs", bias="gaussian", **given)
     found = found.isel(alpha=0)
     M, P = found.overlap.values, found.share.values

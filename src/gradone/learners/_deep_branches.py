@@ -27,7 +27,7 @@ from ._deep_link import UNITS, Link
 _STEPS, _SIZE, _DAMPING = 12, 0.7, 1e-3
 _START_RIDGE, _START_SHRINKAGE, _SHRINKAGE = 0.05, 0.01, 0.1
 _CLIPPED = (0.01, 0.99)
-_MOST_BRANCHES, _MOST_FEATURES, _MOST_NUMBERS = 6, 2500, 2**26
+_MOST_BRANCHES, _MOST_FEATURES, _MOST_NUMBERS = 8, 2500, 2**26
 _ROWS_FOR_EACH = 4  # feature, of the highest degree that is used
 _THIRDS = 3  # parts of the rows held out
 _PATIENCE = 2  # branches more that do not help are the last ones tried

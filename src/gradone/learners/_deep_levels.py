@@ -32,10 +32,14 @@ class StackedModel:
         Each is a function of the one before it, the first of the inputs.
     top : Link or ReluNetwork
         Function of the last ones.
+    range : tuple of float
+        Smallest and largest label; outputs end there. Far out the polynomials below grow faster
+        than anything that the rows have shown.
     """
 
     levels: tuple[Branches, ...]
     top: Link | ReluNetwork
+    range: tuple[float, float]
 
     @property
     def weights(self) -> list[np.ndarray]:
@@ -57,7 +61,7 @@ class StackedModel:
 
     def __call__(self, X: np.ndarray) -> np.ndarray:
         """Outputs (n,)."""
-        return self.top(self.hidden(X, len(self.levels) + 1))
+        return np.clip(self.top(self.hidden(X, len(self.levels) + 1)), *self.range)
 
 
 def level_by_level(
@@ -89,6 +93,7 @@ def level_by_level(
     best, least = ridge_network(data, rows, widths[:2], rng)
     levels: tuple[Branches, ...] = ()
     seen, words = data, ""
+    ends = float(data.y.min()), float(data.y.max())
     for level in range(1, len(widths)):
         found = find_branches(seen, axes if level == 1 else np.eye(seen.X.shape[1]), rng)
         if found is None:
@@ -104,7 +109,7 @@ def level_by_level(
             tops.append((errors, network))
         errors, top = min(tops, key=lambda pair: float(np.mean(pair[0] ** 2)))
         if beats(errors, least, _CLEAR):
-            best, least = StackedModel(levels, top), errors
+            best, least = StackedModel(levels, top, ends), errors
             counts = ", then ".join(str(one.matrix.shape[1]) for one in levels)
             words = f" They make {counts} branch(es)."
     return best, least, words

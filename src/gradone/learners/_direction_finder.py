@@ -24,7 +24,7 @@ class Training(NamedTuple):
     columns: Standardization
     row_weights: np.ndarray | None
     """With mean 1, or None if all rows count the same."""
-    count: float
+    seen: float
     """Number of rows; with weights that say how often rows were seen, of those seen."""
 
 
@@ -71,7 +71,7 @@ class DirectionFinder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         inputs = whitened(
             data.X,
             data.columns,
-            shrinkage=0.2 * min(0.5, d / data.count) + 0.001 if s is None else s,
+            shrinkage=0.2 * min(0.5, d / data.seen) + 0.001 if s is None else s,
             chunk_size=self.chunk_size,
             row_weights=data.row_weights,
         )
@@ -103,7 +103,7 @@ class DirectionFinder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < least:
                 raise BadData(f"{name} must be an integer >= {least}, got {value!r}")
         s = self.shrinkage
-        if s is not None and not (isinstance(s, numbers.Real) and 0 <= s <= 1):
+        if s is not None and not (isinstance(s, numbers.Real) and 0 <= float(s) <= 1):
             raise BadData(f"shrinkage must be a number from 0 to 1, got {s!r}")
 
     def __sklearn_tags__(self) -> Any:

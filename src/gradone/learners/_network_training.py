@@ -83,9 +83,8 @@ class Trainer:
         every = max(1, -(-plan.steps // RECORDS))
         order, at, losses = np.empty(0, dtype=np.intp), 0, []
         if not self.made:  # what the start is worth: callbacks may measure it
-            self._record(
-                network, 0, float(np.mean((network(data.X[:batch]) - data.y[:batch]) ** 2))
-            )
+            residual = network(data.X[:batch]) - data.y[:batch]
+            self._record(network, 0, float(np.mean(residual**2)))
             yield
         for step in range(plan.steps):
             if at + batch > len(order):  # rows left over by whole batches wait for another epoch

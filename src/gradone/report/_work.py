@@ -15,7 +15,6 @@ from ..targets.summary import summarize
 if TYPE_CHECKING:
     import xarray as xr
 
-    from ..charts import Chart
     from ..targets.target import Target
 
 KERNEL_DIMENSION = 30
@@ -85,15 +84,3 @@ def kernel_points(target: Target, kappa: float, replicates: int, seed: int) -> x
         progress=False,
     )
     return found.squeeze("n", drop=True).assign_coords(kappa=kappa)
-
-
-def depth_limit(target: Any) -> xr.Dataset:
-    """Plateaus of lazy, two-layer, three-layer and deeper learners in the limit of large d."""
-    from ..theory.predict import predict
-
-    return predict(target, "depth", kappa=np.linspace(0.02, 3.02, 61))
-
-
-def static_picture(chart: Chart) -> str:
-    """The chart as an SVG element."""
-    return chart.to_svg()

@@ -96,7 +96,7 @@ def _title(study: Study) -> str:
 
 def _header(study: Study) -> str:
     target, entry = study.target, zoo().find(study.target)
-    latex = f"y = {target.latex}"
+    latex = target.latex if target.latex.startswith("y") else f"y = {target.latex}"
     if target.noise:
         latex += rf" + \sqrt{{{target.noise:g}}}\,\xi"
     headline, sentences = verdict(study)
@@ -315,7 +315,7 @@ def cited(study: Study) -> list[str]:
     entry = zoo().find(study.target)
     sources: list[Any] = [entry, study.analysis, study.plan]
     names = {"flow": "sgd_flow", "reuse theory": "reused_batch", "giant theory": "giant_steps"}
-    names |= {"lazy": "lazy", "depth": "depth"}
+    names["lazy"] = "lazy"
     for task, outcome in study.outcomes.items():
         theory = names.get(task, task.removeprefix("theory:"))
         if outcome.answers and (task in names or task.startswith("theory:")):

@@ -37,6 +37,7 @@ _COLORS = {
     "theory:lazy": "orange",
     "simulation:giant_step": "vermillion",
 }
+_LAST_KAPPA = 4.0
 _ENOUGH = 12  # points of a theory that a line may join
 _FIRST_TIME = 0.1  # before it neurons have seen d/10 samples and know nothing
 _MARKERS = ("circle", "square", "triangle", "diamond")
@@ -156,8 +157,8 @@ def _overlaps(study: Study) -> Panel:
             series.append(vline("thresholds of AMP", places, color="gray", dash="dash"))
     chart = _chart(comparison, series, r"squared cosines $\cos^2\theta_k$", study, top=1.05)
     text = (
-        "Squared cosines between the found and the hidden directions, the largest above. A direction "
-        "stays at zero until its stage opens; in a finite dimension the step is rounded."
+        "Squared cosines between the found and the hidden directions, the largest above. A "
+        "direction stays at zero until its stage opens; in a finite dimension the step is rounded."
     )
     missing = _missing(study, (*wanted, "theory:bayes_amp", "simulation:bayes_amp"))
     if reason := study.why_not("thresholds"):
@@ -189,8 +190,8 @@ def _one_pass(study: Study) -> Panel:
     )
     text = (
         "Two ReLU neurons, each sample seen once: the part of each hidden direction in the span of "
-        "the neurons. The simulation is exact in law, the line is the flow in the limit of large d; "
-        f"both start from the same overlaps of about 3/√d. {note}"
+        "the neurons. The simulation is exact in law, the line is the flow in the limit of large "
+        f"d; both start from the same overlaps of about 3/√d. {note}"
     )
     return Panel("One pass of SGD", chart, text.strip(), tuple(missing))
 
@@ -290,28 +291,31 @@ def _depth(study: Study) -> Panel:
 
 
 def _depth_limit(study: Study) -> Panel:
-    found = study.answer("depth")
-    missing = () if found is not None else (("plateaus", study.why_not("depth")),)
+    analysis = study.analysis
+    if analysis is None:
+        return Panel("Plateaus in the limit", None, "", (("plateaus", study.why_not("analysis")),))
+    kinds = {
+        "lazy": ("kernel", "orange", "solid"),
+        "two_layer": ("two layers", "vermillion", "solid"),
+        "three_layer": ("three layers", "blue", "solid"),
+        "deep": ("a layer per level", "green", "dash"),
+    }
     series = []
-    if found is not None:
-        kinds = (
-            ("lazy", "kernel", "orange"),
-            ("two_layer", "two layers", "vermillion"),
-            ("three_layer", "three layers", "blue"),
-            ("deep", "a layer per level", "green"),
-        )
-        for key, name, color in kinds:
-            if (variable := f"{key}_excess_mse") in found:
-                dash = "dash" if key == "deep" else "solid"
-                x, y = found.kappa.values, found[variable].values
-                series.append(line(name, x, y, color=color, dash=dash))
+    for key, (name, color, dash) in kinds.items():
+        x, y = [0.0], [float("nan")]
+        for step in analysis.plateaus[key]:
+            place, height = float(step.kappa), float(step.error.value)
+            x, y = [*x, place, place], [*y, y[-1] if len(x) > 1 else height, height]
+        y[0] = y[1]
+        series.append(line(name, [*x, _LAST_KAPPA], [*y, y[-1]], color=color, dash=dash))
     up = _from_zero("error without noise", "y", series)
-    chart = Chart("", Axis(r"$\log n/\log d$"), up, tuple(series), legend="below")
+    across = Axis(r"$\log n/\log d$", range=(0.0, _LAST_KAPPA))
     text = (
         "The limit of large d: the error falls where the samples suffice for the next level. Each "
         "kind of network has a staircase of its own."
     )
-    return Panel("Plateaus in the limit", chart if series else None, text, missing)
+    chart = Chart("", across, up, tuple(series), legend="below")
+    return Panel("Plateaus in the limit", chart, text)
 
 
 # ---- parts

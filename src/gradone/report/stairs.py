@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from ..analysis.analyze_hierarchical import HierarchicalAnalysis
 
 _STEP, _RISE, _TEXT = 190, 54, 15  # pixels
+_RAISED = str.maketrans("0123456789.", "⁰¹²³⁴⁵⁶⁷⁸⁹·")
 _OPEN, _SHUT = "#0072B2", "#777777"
 
 
@@ -60,10 +61,12 @@ def level_steps(analysis: HierarchicalAnalysis) -> list[Step]:
     """Stages of a deep network on a hierarchical target, with the samples that each needs."""
     from ..analysis.depth.exponents import learning_stages
 
-    return [
-        Step(stage.learns, f"n ~ d^{stage.exponent:.3g}", math.isfinite(stage.exponent))
-        for stage in learning_stages(analysis.target, "deep")
-    ]
+    steps = []
+    for stage in learning_stages(analysis.target, "deep"):
+        is_open = math.isfinite(stage.exponent)
+        power = f"n ~ d{f'{stage.exponent:.3g}'.translate(_RAISED)}" if is_open else "never"
+        steps.append(Step(stage.learns, power if stage.exponent > 0 else "then at once", is_open))
+    return steps
 
 
 def draw_stairs(steps: list[Step], title: str) -> str:

@@ -149,6 +149,7 @@ def study(
     d: int | None = None,
     budget: float = 60.0,
     seed: int = 0,
+    began: float | None = None,
     workers: int | None = None,
     progress: Say | None = None,
 ) -> Study:
@@ -164,6 +165,8 @@ def study(
         Seconds of wall time. What is not finished then is stopped, and the report says so.
     seed : int
         Seed of everything random.
+    began : float, optional
+        Time (``time.monotonic``) from which the budget counts; now by default.
     workers : int, optional
         Processes; one for each processor by default.
     progress : callable, optional
@@ -181,7 +184,7 @@ def study(
     >>> found.why_not("analysis")
     'not finished within the budget'
     """
-    began = time.monotonic()
+    began = time.monotonic() if began is None else began
     target = as_target(target)
     if not (isinstance(budget, int | float) and 0 < budget < math.inf):
         raise BadData(f"budget is a positive number of seconds, got {budget!r}")
@@ -241,7 +244,7 @@ def _comparison(found: Study, analysis: Any) -> list[Task]:
         d=found.d,
         grid=grid,
         points=points,
-        replicates=_REPLICATES,
+        replicates=1 if is_deep else _REPLICATES,
         seed=found.seed,
         theories=("depth",) if is_deep else _THEORIES,
         learners=_DEEP_LEARNERS if is_deep else _LEARNERS,
@@ -257,7 +260,7 @@ def _others(found: Study) -> list[Task]:
 
     target, seed = found.target, found.seed
     if found.axis == "kappa":
-        return [Task("depth", [(_work.depth_limit, {"target": target})], handicap=1.0)]
+        return []
     kernel = [
         (_work.kernel_points, {"target": target, "kappa": k, "replicates": 2, "seed": seed})
         for k in _KERNEL_PLACES

@@ -100,18 +100,23 @@ def _giant(a: Analysis) -> str:
     count = len(a.staircase)
     steps = "one giant step learns" if count == 1 else f"{count} giant steps learn"
     rest = a.target.r - a.unused.dim - a.staircase[-1].dim
-    end = "" if rest == 0 else f"; {rest} further direction{'s' * (rest > 1)} stay hidden from them"
+    more = "1 further direction stays" if rest == 1 else f"{rest} further directions stay"
+    end = "" if rest == 0 else f"; {more} hidden from them"
     return f"With n of order d, {steps} {' ⊂ '.join(map(str, a.staircase))}{end}."
 
 
 def _of_levels(a: HierarchicalAnalysis) -> tuple[str, list[str]]:
     need = a.data_exponents
-    three, two, lazy = (need[name] for name in ("three_layer", "two_layer", "lazy"))
-    best, name = min((three, "three layers"), (need["deep"], "a layer for each level"))
-    others = f"{_samples(two)} for two layers and {_samples(lazy)} for kernels"
-    compared = f"{_samples(best)} samples are enough for {name}, against {others}"
-    headline = "Depth helps" if best < min(two, lazy) else "Depth does not save samples"
-    sentences = [f"{compared}, to learn everything."]
+    # Of equals the shallower network is named.
+    best, name = min((need["three_layer"], "three layers"), (need["deep"], "a layer per level"))
+    if need["three_layer"] == need["deep"]:
+        name = "three layers"
+    others = [(need["two_layer"], "two layers"), (need["lazy"], "kernels")]
+    headline = "Depth helps" if best < min(power for power, _ in others) else "Depth saves nothing"
+    parts = [f"{who} need {_samples(power)}" for power, who in others]
+    sentences = [
+        f"{_samples(best)} samples are enough for {name} to learn everything; {', '.join(parts)}."
+    ]
     failed = [c for c in a.checklist if c.verdict == "fails"]
     if failed:
         why = "; ".join(f"{c.id}: {c.why}" for c in failed[:3])
@@ -120,7 +125,7 @@ def _of_levels(a: HierarchicalAnalysis) -> tuple[str, list[str]]:
 
 
 def _samples(exponent: float) -> str:
-    return f"d^{exponent:.3g}" if math.isfinite(exponent) else "no power of d"
+    return f"d^{exponent:.3g}" if math.isfinite(exponent) else "more than any power of d"
 
 
 def exponent_cards(analysis: Any) -> list[tuple[str, str, str]]:
@@ -159,4 +164,6 @@ def _card(name: str, value: str, why: str) -> tuple[str, str, str]:
     if value.startswith("n/d = "):
         name, value = f"{name} n/d", value.removeprefix("n/d = ")
     value, sign, error = value.partition(" ± ")
+    if "." in value:
+        value = f"{float(value):.7g}"
     return name, value, "; ".join(filter(None, [f"± {error}" if sign else "", why]))

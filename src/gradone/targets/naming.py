@@ -31,7 +31,7 @@ def find_target(text: str, noise: float | None = None) -> Target | HierarchicalT
     (Target('sign(z1*z2)'), Target('z1*z2', noise=0.1))
     >>> find_target("partiy2")
     Traceback (most recent call last):
-    gradone.base.errors.BadData: no target of the zoo is named 'partiy2'. Did you mean 'parity2'? ...
+    gradone.base.errors.BadData: no target of the zoo is named 'partiy2'. Did you mean ...
     """
     name = text.strip()
     if name in zoo():

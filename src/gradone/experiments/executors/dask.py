@@ -13,8 +13,9 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from ...base.errors import BadData
+from ...base.memory import available_memory
 from ..quarantine import Quarantine
-from ..task import Batch, Result, WorkersFailed, resolve
+from ..task import Batch, Result, WorkersFailed, peak_bytes, split_name
 from ._compute import compute_batch
 from ._threads import single_threaded_children, use_one_thread
 
@@ -45,8 +46,9 @@ class Dask:
 
     Notes
     -----
-    Dask itself gives the batch of a worker that died to another one. Only a batch that killed
-    several workers comes back, and then the rule of :mod:`gradone.experiments.quarantine` applies.
+    A cluster of others gives the batch of a worker that died to another one, and only a batch that
+    killed several workers comes back; then, and always on a cluster of our own, the rule of
+    :mod:`gradone.experiments.quarantine` applies.
     """
 
     def __init__(self, cluster: Client | str | Any | None = None, *, workers: int | None = None):
@@ -55,6 +57,8 @@ class Dask:
         except ImportError as error:
             raise BadData("Dask is not installed; run: pip install 'gradone[cluster]'") from error
         self._cluster, self._wanted = cluster, workers
+        # Cells on this machine share its memory; of other machines we do not know it.
+        self._memory = 0.9 * available_memory() if cluster is None else math.inf
         self._run: _Run | None = None
 
     @property
@@ -64,9 +68,10 @@ class Dask:
 
     def run(self, function: str, batches: Iterator[Batch]) -> Generator[list[Result]]:
         """Results as they come; at most two batches per worker are under way."""
-        resolve(function)  # a mistyped name must not wait for a cluster
+        split_name(function)  # a mistyped name must not wait for a cluster
         with contextlib.ExitStack() as stack:
-            self._run = _Run(self._connect(stack), function, self._look_after)
+            client = self._connect(stack)
+            self._run = _Run(client, function, self._look_after, self._memory)
             yield from self._run.compute(batches)
 
     def _look_after(self, client: Client, answered: int) -> None:
@@ -74,16 +79,20 @@ class Dask:
 
     def _connect(self, stack: contextlib.ExitStack) -> Client:
         """A client that is connected; what is started here ends with the stack."""
+        import dask
         from distributed import Client, LocalCluster
 
         if isinstance(self._cluster, Client):
             return self._cluster
         if self._cluster is not None:
             return connected(self._cluster, stack)
-        with single_threaded_children():
+        # A batch whose worker died comes back at once: the quarantine knows what to do with it.
+        patience = dask.config.set({"distributed.scheduler.allowed-failures": 0})
+        with single_threaded_children(), patience:
             cluster = LocalCluster(
                 n_workers=self._wanted,
                 threads_per_worker=1,
+                memory_limit=0,  # a share for each worker would kill cells that fit alone
                 dashboard_address="localhost:0",  # a fixed port may be taken
                 silence_logs=logging.ERROR,
             )
@@ -108,9 +117,15 @@ class _Run:
     """The batches that are under way on a cluster."""
 
     def __init__(
-        self, client: Client, function: str, look_after: Callable[[Client, int], None]
+        self,
+        client: Client,
+        function: str,
+        look_after: Callable[[Client, int], None],
+        memory: float,
     ) -> None:
         self._client, self._function, self._look_after = client, function, look_after
+        self._memory = memory
+        self._returned: Batch | None = None  # had no room yet
         self._flying: dict[Future[Any], Batch] = {}
         self._quarantine = Quarantine()
         self._answered = 0
@@ -154,9 +169,14 @@ class _Run:
         if time.monotonic() - self._counted > _COUNT_SECONDS:
             self._count_threads()
         while len(self._flying) < _IN_FLIGHT * self.threads:
-            batch = next(batches, None)
+            batch = self._returned or next(batches, None)
             if batch is None:
                 return
+            needed = peak_bytes(batch) + sum(map(peak_bytes, self._flying.values()))
+            if needed > self._memory and self._flying:
+                self._returned = batch
+                return
+            self._returned = None
             self._submit(batch)
 
     def _count_threads(self) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 from ...base.errors import BadData
 from ...base.memory import available_memory
 from ..quarantine import Quarantine
-from ..task import Batch, Result, WorkersFailed, resolve
+from ..task import Batch, Result, WorkersFailed, peak_bytes, split_name
 from ._compute import compute_batch
 from ._threads import single_threaded_children
 from ._worker import serve
@@ -55,7 +55,7 @@ class Processes:
         """Results as they come; at most two batches per worker are under way."""
         if getattr(multiprocessing.current_process(), "_inheriting", False):
             os._exit(_NO_GUARD)  # this is a worker that reads an unguarded script
-        resolve(function)  # a mistyped name must not wait for a process
+        split_name(function)  # only workers import it: it may need much that is not needed here
         free = int(0.9 * available_memory()) if self._memory is None else self._memory
         crew = _Crew(function, self.workers, free)
         try:
@@ -80,12 +80,7 @@ class _Worker:
 
     @property
     def bytes(self) -> int:
-        return max(map(_bytes, self.held), default=0)
-
-
-def _bytes(batch: Batch) -> int:
-    """Memory of a batch: its cells come one after the other."""
-    return max(task.bytes for task in batch)
+        return max(map(peak_bytes, self.held), default=0)
 
 
 class _Crew:
@@ -100,7 +95,7 @@ class _Crew:
         self._context: Any = multiprocessing.get_context(
             "forkserver" if "forkserver" in methods else "spawn"
         )
-        module = function.partition(":")[0]
+        module, _ = split_name(function)
         # The parent of all workers imports what they need once, with one thread.
         self._context.set_forkserver_preload([compute_batch.__module__, serve.__module__, module])
 
@@ -142,7 +137,7 @@ class _Crew:
     def _fits(self, batch: Batch, worker: _Worker | None) -> bool:
         """Whether there is memory for a batch; the only one must be tried in any case."""
         others = sum(other.bytes for other in self._workers if other is not worker)
-        mine = max(_bytes(batch), worker.bytes if worker else 0)
+        mine = max(peak_bytes(batch), worker.bytes if worker else 0)
         return others + mine <= self._memory or not any(w.held for w in self._workers)
 
     def _give(self, worker: _Worker, batch: Batch) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import getpass
 import logging
+import math
 import shutil
 import subprocess
 import sys
@@ -57,6 +58,7 @@ class Slurm(Dask):
         options: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(workers=jobs)
+        self._memory = math.inf  # each job has its own
         if jobs < 1:
             raise BadData(f"jobs must be at least 1, got {jobs}")
         self._jobs = jobs

@@ -40,7 +40,7 @@ def _found(ensemble: Ensemble, directions: int, test: Found, shape: tuple[int, i
         return f"{beyond}: {name} predicts best (R² = {stack.scores[stack.best]:.3f} out of fold)."
     if not index:
         name = "ridge" if stack.best == "linear" else "kernel"
-        over = stack.gate_gain
+        over = ensemble.over_simple
         assert over is not None
         return (
             f"directions were found (k = {directions}) but a full-space {name} predicts as well: "

@@ -16,6 +16,8 @@ from .watch import Watch
 _HOPELESS = 1.5  # standard errors by which the index family may lose before it is given up
 _DECIDED = 5.0  # standard errors by which it must win for the other folds to be left out
 _DECIDING_ROWS = 300
+_BEYOND_MEAN, _BEYOND_LINEAR = 2.0, 1.0  # standard errors that make directions worth telling
+_ALWAYS = ("stage0", "best", "rough")  # index members that every search gives
 _SOLVED = 0.01  # share of the variance below which no other family is needed
 
 
@@ -31,8 +33,8 @@ class Ensemble:
     """(d, k) directions of the index family, k = 0 if it is of no use."""
     slopes: np.ndarray
     """(d, q) of the ridge regression on all rows."""
-    over_linear: Gain | None
-    """What the best index member gains over ridge, in units of the variance."""
+    over_simple: Gain | None
+    """What the best index member gains over the best simple one, in units of the variance."""
     path: list[dict[str, Any]]
     out_of_fold: np.ndarray
     """(n, q) predictions of the stack at rows that were left out, NaN where there are none."""
@@ -75,11 +77,8 @@ def fit_ensemble(
         fits.append(fitted)
         mean[fresh] = train.mean(train.Y)
         found = {name: member(test.X) for name, member in fitted.members.items()}
-        if fold == 0:
-            predictions = {name: np.full(rows.Y.shape, np.nan) for name in found}
-        predictions = {name: kept for name, kept in predictions.items() if name in found}
-        for name, kept in predictions.items():
-            kept[fresh] = found[name]
+        for name, values in found.items():
+            predictions.setdefault(name, np.full(rows.Y.shape, np.nan))[fresh] = values
         if watch.stopped:
             break
         plan, decided = _lessened(plan, fitted, found, test)
@@ -98,11 +97,11 @@ def _lessened(
     simple = min((m for m in level if m in SIMPLE), key=level.__getitem__, default=None)
     index = min((m for m in level if m in fitted.bases), key=level.__getitem__, default=None)
     if simple is not None and index is not None:
-        if gain(errors[simple], errors[index], test.weights).beyond(_HOPELESS):
+        won = gain(errors[index], errors[simple], test.weights)
+        decided = len(test) >= _DECIDING_ROWS and won.beyond(_DECIDED)
+        if -won.value > _HOPELESS * won.error:
             families = tuple(f for f in families if f != "index")
-        elif gain(errors[index], errors[simple], test.weights).beyond(_DECIDED):
-            decided = len(test) >= _DECIDING_ROWS
-        elif level[index] < _SOLVED and "metric" in families:
+        elif level[index] < _SOLVED:
             families = tuple(f for f in families if f != "metric")
     stages = max(1, len(fitted.path))
     search = replace(plan.search, most_stages=min(plan.search.most_stages, stages))
@@ -120,10 +119,10 @@ def _combined(
 ) -> Ensemble:
     seen = ~np.isnan(mean[:, 0])
     Y, weights = rows.Y[seen], rows.weights[seen]
-    shown = {name: p[seen] for name, p in predictions.items()}
+    shown = {name: p[seen] for name, p in predictions.items() if not np.isnan(p[seen]).any()}
     stack = stacked(shown, Y, mean[seen], weights)
     start = min(fits, key=lambda fitted: fitted.score)
-    over = _index_over_linear(shown, start, Y, mean[seen], weights)
+    useful, over = _use_of_directions(rows, predictions, mean)
     names = set(stack.weights)
     if watch.stopped:
         members, bases = start.members, start.bases
@@ -131,11 +130,10 @@ def _combined(
             members = next(f.members for f in fits if names <= set(f.members))
     else:
         watch.proceed("all rows")
-        useful = over is not None and over.beyond(1.0)
         again = refitted(rows, names, start, plan, rng, directions=useful)
         members, bases = again.members, again.bases
     basis = np.zeros((rows.X.shape[1], 0))
-    if over is not None and over.beyond(1.0) and "best" in bases:
+    if useful and "best" in bases:
         basis = bases["best"]
     out = np.full(rows.Y.shape, np.nan)
     out[seen] = mean[seen]
@@ -147,30 +145,39 @@ def _combined(
         mean=rows.mean(rows.Y),
         basis=basis,
         slopes=fit_ridge(rows).member.coefficients,
-        over_linear=over,
+        over_simple=over,
         path=start.path,
         out_of_fold=out,
         stopped=watch.stopped,
     )
 
 
-def _index_over_linear(
-    shown: dict[str, np.ndarray],
-    start: Fitted,
-    Y: np.ndarray,
-    mean: np.ndarray,
-    weights: np.ndarray,
-) -> Gain | None:
-    """What the best index member gains over ridge (the mean, without it)."""
-    errors = {name: ((Y - p) ** 2).mean(axis=1) for name, p in shown.items()}
-    base = ((Y - mean) ** 2).mean(axis=1)
-    index = [m for m in errors if m in start.bases]
+def _use_of_directions(
+    rows: Rows, predictions: dict[str, np.ndarray], mean: np.ndarray
+) -> tuple[bool, Gain | None]:
+    """Whether directions tell more than a linear function, and their gain over simple members.
+
+    The family may have been given up after a fold, for a kernel that predicts better: directions
+    are of interest all the same.
+    """
+    index = [name for name in _ALWAYS if name in predictions]
     if not index:
-        return None
-    variance = weights @ base / weights.sum()
-    best = min(index, key=lambda m: float(weights @ errors[m]))
-    found = gain(errors[best], errors.get("linear", base), weights)
-    beyond_mean = gain(errors[best], base, weights)
-    if not beyond_mean.beyond(2.0):
-        return None
-    return Gain(found.value / variance, found.error / variance)
+        return False, None
+    seen = ~np.isnan(predictions[index[0]]).any(axis=1)
+    weights, Y = rows.weights[seen], rows.Y[seen]
+    base = ((Y - mean[seen]) ** 2).mean(axis=1)
+    errors = {
+        name: ((Y - predictions[name][seen]) ** 2).mean(axis=1)
+        for name in (*index, *SIMPLE)
+        if name in predictions
+    }
+    level = {name: float(weights @ error) for name, error in errors.items()}
+    best = errors[min(index, key=level.__getitem__)]
+    simple = min((name for name in SIMPLE if name in errors), key=level.__getitem__, default=None)
+    found = gain(best, base if simple is None else errors[simple], weights)
+    variance = float(weights @ base / weights.sum())
+    useful = (
+        gain(best, base, weights).beyond(_BEYOND_MEAN)
+        and gain(best, errors.get("linear", base), weights).beyond(_BEYOND_LINEAR)
+    )  # fmt: skip
+    return useful, Gain(found.value / variance, found.error / variance)

@@ -262,7 +262,7 @@ def _ridge_alone(rows: Rows) -> Ensemble:
     mean, none = rows.mean(rows.Y) if q else np.zeros(0), np.zeros((d, 0))
     empty = np.full(rows.Y.shape, np.nan)
     if not d or not q:
-        stack = Stack({}, {"linear": 0.0}, {"linear": 0.0}, "linear", None)
+        stack = Stack({}, {"linear": 0.0}, {"linear": 0.0}, "linear")
         return Ensemble({}, stack, mean, none, np.zeros((d, q)), None, [], empty, False)
     fit = fit_ridge(rows)
     helps = fit.score < 1
@@ -271,7 +271,6 @@ def _ridge_alone(rows: Rows) -> Ensemble:
         {"linear": 1 - fit.score},
         {"linear": np.nan},
         "linear",
-        None,
     )
     slopes = fit.member.coefficients
     out = rows.mean(rows.Y) + 0 * empty if not helps else fit.left_out(rows)

@@ -208,5 +208,7 @@ class SmootherFit:
 
 def _independent(gram: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Points whose kernel the others do not explain: Cholesky factor (m, m) of it, and which."""
+    # Exactly 1: otherwise rounding would decide which point comes first, and so all the others.
+    np.fill_diagonal(gram, 1.0)
     factor, pivots, rank, _ = dpstrf(gram, tol=_PIVOT, lower=1)
     return np.tril(factor[:rank, :rank]), pivots[:rank] - 1

@@ -38,8 +38,6 @@ class Stack:
     """Standard errors of these."""
     best: str
     """The member with the smallest error among those that may be used."""
-    gate_gain: Gain | None
-    """Of the best elaborate member over the best simple one, in units of the variance."""
 
 
 def gain(errors: np.ndarray, others: np.ndarray, weights: np.ndarray) -> Gain:
@@ -81,17 +79,12 @@ def stacked(
     simple = max((m for m in scores if m in SIMPLE), key=scores.__getitem__, default=None)
     bar = base if simple is None else errors[simple]
     passed = [m for m in scores if m in SIMPLE or gain(errors[m], bar, weights).beyond(_GATE)]
-    elaborate = max((m for m in scores if m not in SIMPLE), key=scores.__getitem__, default=None)
-    over = None
-    if elaborate is not None:
-        over = gain(errors[elaborate], bar, weights)
-        over = Gain(over.value / variance, over.error / variance)
     best = max(passed or list(scores), key=scores.__getitem__)
     if not passed or not gains[best].beyond(_BEYOND_MEAN):
-        return Stack({}, scores, noise, best, over)
+        return Stack({}, scores, noise, best)
     share = 1 - scores[best]
     found = _shrunk_weights({m: predictions[m] for m in passed}, Y, mean, weights, best, share)
-    return Stack(found, scores, noise, best, over)
+    return Stack(found, scores, noise, best)
 
 
 def _shrunk_weights(

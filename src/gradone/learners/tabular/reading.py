@@ -94,7 +94,7 @@ class _Cells:
         if not self.words:
             return Column("number", numbers=np.concatenate(self.numbers))
         if self.dates >= _SHARE * self.values:
-            codes = np.full(sum(map(len, self.numbers)), -1)
+            codes = np.zeros(sum(map(len, self.numbers)), int)
             return Column("date", codes=codes, example=self.example)
         among = self.values - self.words
         if len(self.places) > MAX_LEVELS or (among > self.words and len(self.places) > _CODES):
@@ -197,7 +197,7 @@ def _from_parquet(path: Path) -> Table:
         column = stored.column(name)
         if types.is_temporal(column.type):
             example = str(next(iter(column.drop_null()), "a time"))
-            columns[name] = Column("date", codes=np.full(len(column), -1), example=f"'{example}'")
+            columns[name] = Column("date", codes=np.zeros(len(column), int), example=f"'{example}'")
         elif types.is_floating(column.type) or types.is_integer(column.type):
             values = [np.nan if v is None else v for v in column.to_pylist()]
             columns[name] = Column("number", numbers=np.array(values, float))

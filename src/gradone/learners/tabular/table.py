@@ -112,7 +112,7 @@ def column_of(values: Any) -> Column:
     """
     array = np.asarray(values)
     if array.dtype.kind == "M":
-        return Column("date", codes=np.full(len(array), -1), example=str(array[0]))
+        return Column("date", codes=np.zeros(len(array), int), example=str(array[0]))
     if array.dtype.kind in "iuf":
         return Column("number", numbers=array.astype(float))
     texts: list[str] = []

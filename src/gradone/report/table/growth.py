@@ -12,7 +12,6 @@ from .comparison import Comparison, Folds, Say, fitted_quietly, score
 from .prepare import LEAST_ROWS, Prepared
 
 _SHARES = (1 / 8, 1 / 4, 1 / 2)
-_REPEATS = 3  # folds that the curve is measured on
 _POINTS = 25  # of the predicted curve
 
 
@@ -71,21 +70,20 @@ def measure_growth(
     comparison : Comparison
         Its scores with all training rows.
     folds : list of (train, test)
-        The folds of the comparison; the first three are used.
+        The folds of the comparison.
     say : callable
         Told what is being done.
     """
-    used = folds[:_REPEATS]
-    whole = min(len(train) for train, _ in used)
+    whole = min(len(train) for train, _ in folds)
     sizes = np.array([*(s for s in (int(whole * p) for p in _SHARES) if s >= LEAST_ROWS), whole])
     linear, penalty = _linear_fit(data)
-    shape = len(sizes), len(used)
+    shape = len(sizes), len(folds)
     scores = {"gradone": np.full(shape, np.nan), "linear": np.full(shape, np.nan)}
-    for column, (train, test) in enumerate(used):
+    for column, (train, test) in enumerate(folds):
         order = np.random.default_rng(column).permutation(train)
         for row, size in enumerate(sizes):
             part = order[:size]
-            say(f"learning curve, {size} rows, fold {column + 1} of {len(used)}")
+            say(f"learning curve, {size} rows, fold {column + 1} of {len(folds)}")
             scores["linear"][row, column] = _score(data, linear, part, test)
             scores["gradone"][row, column] = (
                 comparison.own.scores[column]

@@ -187,10 +187,9 @@ def _directions(fit: TableFit) -> str:
     if not learner.n_directions_:
         return text
     loadings = np.asarray(learner.directions_)
-    order = np.argsort(-np.abs(loadings).max(axis=0))[:_MOST_FEATURES]
-    order = sorted(
-        order, key=lambda j: (np.abs(loadings[:, j]).argmax(), -abs(loadings[:, j]).max())
-    )
+    largest, where = np.abs(loadings).max(axis=0), np.abs(loadings).argmax(axis=0)
+    order = np.argsort(-largest)[:_MOST_FEATURES]
+    order = order[np.lexsort((-largest[order], where[order]))]
     rows = [
         [
             escape(names[j]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 Drawn = tuple[Series, ...]
 _SHOWN = 1500  # rows that are drawn
+_LONGEST = 60  # letters of a label
 _BINS = 15
 _GROUPS = 5  # of a target of numbers on a map
 _BOTH_ENDS = 0.005  # of the rows that may lie outside
@@ -210,8 +212,24 @@ def _measured(fit: TableFit) -> str:
 
 
 def safe(name: str) -> str:
-    """A name of a user as a label: dollars do not begin formulas there."""
-    return name.replace("$", "\uff04")
+    """A name of a user as a label: no formulas begin in it, and the font has all its letters.
+
+    Examples
+    --------
+    >>> safe("price ($)"), safe("\u4fa1\u683c 1")
+    ('price (USD)', '\u25a1\u25a1 1')
+    """
+    text = name.replace("$", "USD").replace("\\", "/")
+    text = "".join(letter if ord(letter) in _letters() else "\u25a1" for letter in text)
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "\u2026"
+
+
+@lru_cache(maxsize=1)
+def _letters() -> frozenset[int]:
+    """Letters of the font that charts are drawn with."""
+    from matplotlib.font_manager import findfont, get_font
+
+    return frozenset(get_font(findfont("STIXGeneral")).get_charmap())
 
 
 def _coordinates(fit: TableFit) -> tuple[np.ndarray, np.ndarray]:

@@ -232,9 +232,10 @@ def _fingerprint(column: Column) -> bytes | None:
             low, high = values.min(), values.max()
         if low == high:
             return None if not column.missing.any() else values.tobytes()
-        scaled = np.round((values - low) / (high - low), 9)
-        first = scaled[~column.missing][0]
-        return bytes((1 - scaled if first > 0.5 else scaled) + 0.0)
+        scaled = (values - low) / (high - low)
+        if scaled[~column.missing][0] > 0.5:  # so that a column and its negative are the same
+            scaled = 1 - scaled
+        return np.round(scaled, 9).tobytes()
     assert column.codes is not None
     values, first_seen, which = np.unique(column.codes, return_index=True, return_inverse=True)
     if len(values) == 1:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from .fit import TableFit
 
 _CLEAR = 2.0  # standard errors from which a difference is called one
+_ON_DIRECTIONS = ("stage", "best", "rough")  # members that see the learned directions alone
 _FLAT, _STEEP = 0.01, 0.03  # gains by the last doubling of the rows
 
 

@@ -19,7 +19,7 @@ from .smooth import Smooth
 
 # Step and tolerance of the contour; what a halving of the step makes of the tolerance.
 _CONTOUR, _FINER = (0.25, 1e-5), 1e-2
-_LATTICE = 0.3, 1e-3  # the same for the lattice: its tolerance is for every other node
+_LATTICE = 0.28, 1e-3  # the same for the lattice: its tolerance is for every other node
 _DEPTH = 17.0  # nodes of a lattice whose weight is exp(-_DEPTH) of the largest are left out
 _DEEPER = 5.0  # added to it at each refinement
 _FAR = 30.0  # level sets farther out than this many standard deviations have no weight

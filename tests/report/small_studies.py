@@ -1,0 +1,80 @@
+"""Studies that are made in this process from a few small pieces of real work."""
+
+import warnings
+
+import numpy as np
+
+import gradone as gd
+from gradone.base.children import Outcome
+from gradone.experiments.compare import default_places
+from gradone.experiments.entrants import line_up
+from gradone.experiments.giant_pair import limit_of_giant_steps, run_giant_steps
+from gradone.experiments.sgd_pairs import exact_reuse, exact_sgd, flow_of, reuse_theory
+from gradone.report import _work
+from gradone.report.study import Study
+
+
+def done(*answers, left=0, notes=()):
+    unfinished = set(range(len(answers), len(answers) + left))
+    return Outcome(dict(enumerate(answers)), {}, unfinished, list(notes), 0.1)
+
+
+def small_study(target=None, *, d=60):
+    """Study of a target with one direction, in which one learner failed and one did not finish."""
+    target = target or gd.Target("tanh(2*z)", noise=0.1)
+    study = Study(target, d=d, budget=60.0, seed=0, seconds=1.0)
+    verdicts = _work.verdicts(target, d)
+    grid, points = default_places(target, verdicts["analysis"])
+    lined_up = line_up(
+        target,
+        d=d,
+        grid=grid,
+        points=points[-2:],
+        theories=["random_features", "one_step", "bayes_amp", "depth"],
+        learners=["random_features", "giant_step", "bayes_amp"],
+    )
+    study.absent = dict(lined_up.absent)
+    study._compared = [task.name for task in lined_up.tasks]
+    run = exact_sgd(target, d=d, times=np.arange(1, 5), replicates=2)
+    reuse = exact_reuse(target, d=d, alpha=4.0, replicates=2)
+    study.outcomes = {
+        "facts": done(_work.facts(target, d)),
+        "verdicts": done(verdicts),
+        "sgd": done(run),
+        "flow": done(flow_of(target, run)),
+        "reuse": done(reuse),
+        "reuse theory": done(reuse_theory(target, reuse, alpha=4.0)),
+        "lazy": done(_work.lazy_limit(target)),
+        "thresholds": done(_work.thresholds(target)),
+        "giant theory": done(limit_of_giant_steps(target, np.array([1.0, 4.0]))),
+        "giant": done(run_giant_steps(target, d=d, alpha=4.0), left=3),
+        "kernel": Outcome(failures={0: "the kernel <b>exploded</b>"}),
+    }
+    for task in lined_up.tasks:
+        few = list(task.pieces)[:2]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", gd.theory.KnownBias)  # children report it as a note
+            answers = [function(**arguments) for function, arguments in few]
+        study.outcomes[task.name] = done(*answers, left=len(task.pieces) - len(few))
+    study.outcomes["simulation:giant_step"] = Outcome(failures={0: "no <i>luck</i>"})
+    study.outcomes["simulation:bayes_amp"] = Outcome(unfinished={0, 1})
+    return study
+
+
+def small_hierarchical_study(*, d=32):
+    target = gd.zoo("sight-quadratic")
+    study = Study(target, d=d, budget=60.0, seed=0, axis="kappa", seconds=1.0)
+    places = np.array([1.2, 1.6])
+    learners = ["layerwise", "giant_step", "dot_kernel_ridge", "bayes_amp"]
+    lined_up = line_up(
+        target, d=d, grid=places, points=places[:1], theories=["depth"], learners=learners
+    )
+    study.absent, study._compared = dict(lined_up.absent), [t.name for t in lined_up.tasks]
+    study.outcomes = {
+        "facts": done(_work.facts(target, d)),
+        "verdicts": done(_work.verdicts(target, d)),
+    }
+    for task in lined_up.tasks:
+        answers = [function(**arguments) for function, arguments in task.pieces]
+        study.outcomes[task.name] = done(*answers)
+    return study

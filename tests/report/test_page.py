@@ -1,0 +1,165 @@
+"""The report: one file, everything in its place, also what failed; drawn in a real browser."""
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+import gradone as gd
+from gradone.base.children import Outcome
+from gradone.report.panels import panels
+from gradone.report.study import Study
+
+from .small_studies import small_hierarchical_study, small_study
+
+CHROMIUM = Path("/usr/bin/chromium")
+MEGABYTES = 6e6
+
+pytestmark = pytest.mark.stat
+
+
+@pytest.fixture(scope="module")
+def study():
+    return small_study()
+
+
+@pytest.fixture(scope="module")
+def page(study):
+    return study.to_html()
+
+
+def body(text):
+    """What a reader sees, without scripts and styles."""
+    return re.sub(r"<(script|style)\b.*?</\1>", "", text, flags=re.DOTALL)
+
+
+def test_all_parts_are_there(page):
+    text = body(page)
+    parts = (
+        "<h1>", "The staircase", "Hermite energies", "Labels", "Test error", "Directions found",
+        "One pass of SGD", "Samples seen again", "Giant gradient steps", "Without feature learning",
+        "Plan for d = 60", "References", "Make it again", "gradone study", "--noise 0.1",
+    )  # fmt: skip
+    assert [part for part in parts if part not in text] == []
+    assert len(page.encode()) < MEGABYTES
+
+
+def test_tags_are_closed_in_order(page):
+    class Reader(HTMLParser):
+        open = ()
+
+        def handle_starttag(self, tag, attrs):
+            if tag not in ("meta", "link", "br"):
+                self.open = (*self.open, tag)
+
+        def handle_endtag(self, tag):
+            assert self.open[-1] == tag, (self.open, tag, self.getpos())
+            self.open = self.open[:-1]
+
+        def handle_startendtag(self, tag, attrs):
+            pass
+
+    reader = Reader()
+    reader.feed(body(page))
+    assert reader.open == ()
+
+
+def test_what_failed_or_is_missing_says_why_where_the_curve_would_be(page, study):
+    text = body(page)
+    assert 'class="failed"><b>giant step, simulation</b>: failed: no &lt;i&gt;luck' in text
+    assert "<b>Bayes-AMP, simulation</b>: not finished within the budget" in text
+    assert "<b>Bayes-AMP, theory</b>: 2 of 25 points within the budget" in text
+    assert "theory of depth</b>: it is about targets of the class HierarchicalTarget" in text
+    assert "the kernel &lt;b&gt;exploded" in text
+    by_title = {panel.title: panel for panel in panels(study)}
+    assert by_title["Without feature learning"].chart is not None  # the theory is there
+
+
+def test_a_study_without_any_time_is_still_a_report():
+    text = body(Study(gd.Target("z1*z2"), d=50, budget=1.0, seed=0).to_html())
+    assert "No verdict" in text
+    assert text.count("There is no curve here") >= 5
+    assert "not finished within the budget" in text
+
+
+def test_text_of_users_cannot_become_markup(study):
+    """The parser refuses such expressions; the page must not rely on it."""
+
+    class Hostile:
+        text, latex, noise, r = (
+            "<script>alert(1)</script>",
+            r"\href{javascript:alert(1)}{x}",
+            0.0,
+            1,
+        )
+
+    found = Study(Hostile(), d=60, budget=60.0, seed=0, outcomes=dict(study.outcomes))
+    found.outcomes["sgd"] = Outcome(failures={0: "</script><script>alert(2)</script>"})
+    text = found.to_html()
+    assert "<script>alert" not in text
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
+    for numbers in re.findall(r'<script type="application/json">(.*?)</script>', text, re.DOTALL):
+        assert "<" not in numbers
+        assert set(json.loads(numbers)) == {"data", "layout"}
+
+
+def test_points_and_lines_are_the_numbers_of_the_comparison(study):
+    comparison = study.comparison
+    chart = panels(study)[0].chart
+    line = next(one for one in chart.series if one.name == "random features, theory")
+    expected = comparison.test_mse.sel(source="theory:random_features")
+    assert line.y == tuple(expected.values)
+    points = next(one for one in chart.series if one.name == "random features, simulation")
+    measured = comparison.test_mse.sel(source="simulation:random_features").dropna("alpha")
+    assert (points.x, points.y) == (tuple(measured.alpha.values), tuple(measured.values))
+    few = next(one for one in chart.series if one.name == "Bayes-AMP, theory")
+    assert few.kind == "points"  # no line through two points of a curve
+
+
+def test_a_late_report_leaves_still_pictures_out(study):
+    late = study.to_html(until=0.0)
+    assert 'class="still"' not in late
+    assert late.count("live-only") == study.to_html().count('class="still"') + late.count(
+        "html.js .live-only"
+    )
+
+
+def test_hierarchical_targets_have_a_report_of_their_own():
+    text = body(small_hierarchical_study().to_html())
+    for part in ("What depth brings", "Plateaus in the limit", "Assumptions of the theorem"):
+        assert part in text
+    assert "<b>Bayes-AMP, simulation</b>: it must know the link" in text
+
+
+@pytest.mark.skipif(not CHROMIUM.exists(), reason="needs Chromium")
+def test_a_browser_draws_it_silently_and_asks_for_nothing(study, tmp_path):
+    from playwright.sync_api import sync_playwright
+
+    address = f"file://{study.save(tmp_path / 'report.html')}"
+    said, asked = [], []
+    with sync_playwright() as playwright:
+        switches = "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-sync"
+        switches += " --disable-background-networking --disable-component-update"
+        browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=switches.split())
+        for width in (1200, 390):
+            page = browser.new_page(viewport={"width": width, "height": 800})
+            page.on("console", lambda message: said.append(message.text))
+            page.on("pageerror", lambda error: said.append(str(error)))
+            page.on("request", lambda request: asked.append(request.url))
+            page.goto(address)
+            page.wait_for_selector("figure.chart:last-of-type .main-svg")
+            figures = page.locator("figure.chart").count()
+            assert figures == page.locator("figure.chart .plot.js-plotly-plot").count() == 8
+            assert page.locator(".formula .katex").count() >= 1
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+            for plot in page.locator(".plot").all():
+                frame = plot.locator("xpath=ancestor::figure").bounding_box()
+                assert plot.locator(".main-svg").first.bounding_box()["width"] <= frame["width"] + 1
+        page.emulate_media(media="print")
+        assert page.locator(".still").first.is_visible()
+        assert not page.locator(".live").first.is_visible()
+        browser.close()
+    assert said == []
+    assert [url for url in asked if not url.startswith("data:")] == [address] * 2
