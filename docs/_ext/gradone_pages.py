@@ -1,8 +1,8 @@
-"""Parts of the site that the package knows better than we do: references and the zoo.
+"""Parts of the site that the package knows better than we do: references, figures and the zoo.
 
 ``{cite}`` in a page links a key of `gradone.base.references` to the list of references; the
-directives ``reference-list`` and ``zoo-table`` print the two tables. Docstrings of properties are
-protected from a rule of napoleon that is not ours.
+directives ``reference-list``, ``figure-table`` and ``zoo-table`` print the tables. Docstrings of
+properties are protected from a rule of napoleon that is not ours.
 """
 
 import re
@@ -15,6 +15,8 @@ from sphinx.util.docutils import SphinxDirective, SphinxRole
 
 from gradone import zoo
 from gradone.base.references import Reference, references
+from gradone.charts import plain_text
+from gradone.gallery import FIGURES
 
 logger = logging.getLogger(__name__)
 
@@ -100,6 +102,23 @@ class ZooTable(SphinxDirective):
         return found
 
 
+class FigureTable(SphinxDirective):
+    """The figures of the gallery: what to see in each, and where it comes from."""
+
+    def run(self) -> list[nodes.Node]:
+        """Make the list."""
+        found = nodes.definition_list()
+        for name in FIGURES:
+            figure = FIGURES[name]
+            text = nodes.paragraph("", f"{plain_text(figure.sentence)} ")
+            for i, key in enumerate(figure.cites):
+                text += [nodes.Text(", ")] * bool(i) + [link(key, self.env.docname)]
+            budget = f"  {figure.budget['small']:.0f} s at most"
+            term = nodes.term("", "", nodes.strong("", name), nodes.Text(budget))
+            found += nodes.definition_list_item("", term, nodes.definition("", text))
+        return [found]
+
+
 def keep_colon(app, what, name, obj, options, lines):
     """Begin the docstring of a property with an empty comment.
 
@@ -120,5 +139,6 @@ def setup(app):
     app.connect("autodoc-skip-member", skip_routing)
     app.add_role("cite", Cite())
     app.add_directive("reference-list", ReferenceList)
+    app.add_directive("figure-table", FigureTable)
     app.add_directive("zoo-table", ZooTable)
     return {"parallel_read_safe": False, "parallel_write_safe": True}

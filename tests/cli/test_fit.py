@@ -98,6 +98,30 @@ def test_the_report_stands_alone(flowers):
     assert not any(f'{key}="http' in page for key in ("src", "href"))
 
 
+def test_json_has_every_number_and_the_warnings(tmp_path, monkeypatch):
+    """With ridge regression alone as the learner, which is quick."""
+    monkeypatch.setattr(
+        "gradone.report.table.fit.learner_of",
+        lambda task, seed: gd.learners.FeatureRegressor(
+            members=["linear"], cv=2, random_state=seed
+        ),
+    )
+    columns = noisy(80)
+    columns["leak"] = columns["y"] + 1
+    path = written(tmp_path / "table.csv", **columns)
+    done = run(path, "--target", "y", "--json", "--folds", "2", "--out", tmp_path / "new" / "out")
+    found = json.loads(done.stdout)
+    assert found["scores"]["gradone"]["mean"] > 0.999
+    assert found["learning_curve"]["rows"] == [20, 40]
+    assert found["warnings"][0].startswith("'leak' alone tells 'y' without error (R² = 1)")
+    assert found["files"]["report"] == str(tmp_path / "new" / "out" / "report.html")
+    page = (tmp_path / "new" / "out" / "report.html").read_text()
+    assert "Look at this" in page
+    assert "leak&#x27; alone tells &#x27;y&#x27;" in page
+    kept = json.loads((tmp_path / "new" / "out" / "results.json").read_text())
+    assert {key: value for key, value in found.items() if key != "files"} == kept
+
+
 # ---- before a fit
 
 
@@ -173,6 +197,14 @@ def test_wrong_options_are_refused(tmp_path):
     assert "--task regression needs numbers" in done.stderr
 
 
+def test_what_does_not_fit_in_memory_is_refused_before_it_is_tried(tmp_path, monkeypatch):
+    monkeypatch.setattr("gradone.base.memory.available_memory", lambda: 10**8)
+    done = run(written(tmp_path / "table.csv", **noisy()), "--target", "y")
+    assert done.exit_code == 2
+    assert "TooLarge: a fit to 60 rows of 2 features needs" in done.stderr
+    assert "--drop" in done.stderr
+
+
 def test_a_leak_is_a_warning(tmp_path):
     """One column that is the target in another unit, one that is a monotone function of it."""
     columns = noisy()
@@ -186,11 +218,16 @@ def test_a_leak_is_a_warning(tmp_path):
 
 
 def test_a_leaked_class_is_a_warning(tmp_path):
+    """By number, and by one of several words for each class; a word for two classes is no leak."""
     which = np.arange(60) % 3
     columns = noisy(y=np.array(["a", "b", "c"])[which], code=which * 7 + 1)
+    columns["word"] = np.array(["p", "q", "r", "s", "t", "u"])[np.arange(60) % 6]
+    columns["half"] = np.array(["k", "k", "l"])[which]
     done = run(written(tmp_path / "table.csv", **columns), "--target", "y", "--dry-run")
     assert "Warning: 'code' alone tells 'y' without error" in done.stderr
+    assert "Warning: 'word' alone tells 'y' without error" in done.stderr
     assert "'x' alone" not in done.stderr
+    assert "'half' alone" not in done.stderr
 
 
 # ---- whole reports

@@ -104,6 +104,7 @@ def folder(tmp_path_factory):
     return folder
 
 
+@pytest.mark.stat
 def test_a_second_run_computes_nothing(folder):
     again = gradone(folder, "tiny.toml", "--json", "--executor", "serial")
     assert again.returncode == 0
@@ -111,6 +112,7 @@ def test_a_second_run_computes_nothing(folder):
     assert (found["done"], found["failed"], found["skipped"]) == (0, 0, 8)
 
 
+@pytest.mark.stat
 def test_exports_are_those_of_python(folder):
     run = gradone(folder, "tiny.toml", "--export", "out.nc")
     assert run.stdout == "8 of 8 cells written to out.nc.\n"
@@ -121,6 +123,7 @@ def test_exports_are_those_of_python(folder):
     assert (folder / "out.csv").read_text().startswith("source,alpha,replicate,")
 
 
+@pytest.mark.stat
 def test_shards_merge_to_the_same_store(folder, tmp_path):
     spec = shutil.copy(folder / "tiny.toml", tmp_path)
     for i in range(2):
@@ -137,6 +140,7 @@ def test_shards_merge_to_the_same_store(folder, tmp_path):
         assert (tmp_path / name).read_bytes() == (folder / name).read_bytes()
 
 
+@pytest.mark.stat
 def test_a_dry_run_writes_nothing(tmp_path):
     (tmp_path / "tiny.toml").write_text(SPEC)
     run = gradone(tmp_path, "tiny.toml", "--dry-run", "--workers", 2)
@@ -146,6 +150,7 @@ def test_a_dry_run_writes_nothing(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["tiny.toml"]
 
 
+@pytest.mark.stat
 def test_all_defects_of_a_bad_spec_and_nothing_written(tmp_path):
     (tmp_path / "bad.toml").write_text(BAD)
     run = gradone(tmp_path, "bad.toml")
@@ -158,6 +163,7 @@ def test_all_defects_of_a_bad_spec_and_nothing_written(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["bad.toml"]
 
 
+@pytest.mark.stat
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 def test_control_c_keeps_what_is_done_and_says_how_to_go_on(tmp_path):
     spec = SPEC.replace("replicates = 2", "replicates = 2000").replace("steps = 20", "steps = 2000")
@@ -174,7 +180,7 @@ def test_control_c_keeps_what_is_done_and_says_how_to_go_on(tmp_path):
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
     assert process.returncode == 130
-    command = "gradone sweep long.toml --store runs.db"
+    command = "gradone sweep long.toml --store runs.db --executor serial\n"
     assert f"Interrupted; what is done is stored. To go on: {command}" in err
     assert out.splitlines()[1].split()[:2] == ["done", str(stored(tmp_path / "runs.db"))]
 
@@ -212,6 +218,7 @@ def test_failures_have_their_exit_code_and_their_reasons(tmp_path):
     }
 
 
+@pytest.mark.stat
 def test_status_and_sizes(folder):
     status = json.loads(invoke(folder, folder / "tiny.toml", "--status", "--json").stdout)
     assert status == {"cells": 8, "done": 8, "failed": 0, "missing": 0, "failures": []}
@@ -221,6 +228,7 @@ def test_status_and_sizes(folder):
     assert (json.loads(dry.stdout)["cells"], json.loads(dry.stdout)["stored"]) == (5, 5)
 
 
+@pytest.mark.stat
 def test_a_job_array_runs_shards(folder):
     script = invoke(folder, "tiny.toml", "--slurm-script")
     assert script.exit_code == 2  # the spec is not in this folder
@@ -243,11 +251,13 @@ def test_a_job_array_runs_shards(folder):
         (["--merge", "none.db"], "there is no store none.db"),
     ],
 )
-def test_mistakes_have_one_message(folder, arguments, message):
-    run = invoke(folder, folder / "tiny.toml", *arguments)
+def test_mistakes_have_one_message_and_write_nothing(tmp_path, arguments, message):
+    (tmp_path / "tiny.toml").write_text(SPEC)
+    run = invoke(tmp_path, tmp_path / "tiny.toml", *arguments)
     assert run.exit_code == 2
     assert message in run.stderr
     assert "Traceback" not in run.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["tiny.toml"]
 
 
 def test_what_does_not_fit_is_refused(tmp_path):

@@ -85,7 +85,8 @@ def test_theories_give_the_numbers_of_predict_at_every_d_and_once_for_all_replic
 def test_engines_give_the_numbers_of_their_verbs(folder):
     sgd = {"engine": "sgd", "width": 2, "steps": 40, "step_size": 0.01, "record": [0, 20, 40]}
     reused = {"engine": "reused_batch", "width": 2, "steps": 3, "step_size": 0.1}
-    both = run(folder, targets=["z1"], algorithms=[sgd, reused], grid={"d": [20, 30], "n": 60})
+    spec = {"targets": ["z1"], "algorithms": [sgd, reused], "grid": {"d": [20, 30], "n": 60}}
+    both = run(folder, **spec)
     shared = {"replicates": 2, "d": 30, "progress": False}
     chain = gd.dynamics.sgd("z1", width=2, steps=40, step_size=0.01, record=[0, 20, 40], **shared)
     batch = gd.dynamics.reused_batch("z1", n=60, width=2, steps=3, step_size=0.1, **shared)
@@ -98,6 +99,9 @@ def test_engines_give_the_numbers_of_their_verbs(folder):
         others = both.sel(source=f"simulation:{name}").drop_sel(step=alone.step)
         assert others.overlap.isnull().all()
     assert both.test_mse.sel(source="simulation:sgd").isnull().all()
+    with Store(folder / "runs.db", "ro") as store:
+        results = [stored.result for stored in store.results()]
+    xr.testing.assert_identical(assemble(experiment(**spec), results[::-1]), both)
 
 
 def test_a_second_run_computes_nothing_and_a_larger_one_what_is_missing(folder, found):
@@ -124,6 +128,7 @@ def test_a_second_run_computes_nothing_and_a_larger_one_what_is_missing(folder, 
     xr.testing.assert_equal(more.sel(alpha=[2.0, 4.0]), found)
 
 
+@pytest.mark.stat
 def test_processes_give_the_same_bits(folder, found, tmp_path):
     changes = {"grid": {"d": 20, "alpha": [2.0], "test_samples": 256}}
     other = run(tmp_path, executor="processes", **changes)

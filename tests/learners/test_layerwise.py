@@ -4,12 +4,16 @@ import numpy as np
 import pytest
 
 import gradone as gd
-from gradone.learners import JointNetwork, Layerwise
+from gradone.learners import DotKernelRidge, JointNetwork, Layerwise
+from gradone.learners._deep_branches import Branches
 from gradone.learners._deep_data import SplitData
 from gradone.learners._deep_directions import bulk_edge, label_spectrum, rank_scores
-from gradone.learners._deep_hermite import hermite_products
+from gradone.learners._deep_hermite import HermiteFeatures, hermite_products
+from gradone.learners._deep_levels import StackedModel
 from gradone.learners._deep_link import Link
+from gradone.learners._deep_quadratic import KrylovSpace
 from gradone.learners._deep_ridge import ridge_network
+from gradone.learners._network import ReluNetwork
 
 PRESETS = ("practical", "spectral", "theorem")
 UNBALANCED = [1.0] * 7 + [-1.0]
@@ -106,7 +110,7 @@ def test_projected_steps_are_those_of_the_gradient():
 def test_directions_of_the_target_stand_out(signs):
     """n = 4096 is five times what the directions need: all eight, overlap^2 near 0.9."""
     s = canonical(signs).sample(n=4096, d=64, seed=3)
-    found = Layerwise("spectral", random_state=0).fit(s.X, s.y).directions_
+    found = Layerwise("spectral", widths=(200,), random_state=0).fit(s.X, s.y).directions_
     W = s.W_star.reshape(-1, 64)
     assert len(found) in (7, 8, 9)
     np.testing.assert_allclose(found @ found.T, np.eye(len(found)), atol=1e-8)
@@ -189,6 +193,7 @@ def test_three_layers_beat_two_and_a_warm_start_beats_a_cold_one():
     assert three + 0.05 < cold
 
 
+@pytest.mark.stat
 @pytest.mark.parametrize("preset", ["spectral", "theorem"])
 def test_closed_form_presets_gain_by_the_third_layer(preset):
     """At n = 4096 the note has 0.20 for three layers and 0.23-0.24 for two."""
@@ -230,6 +235,133 @@ def test_bad_parameters_are_named():
     ]:
         with pytest.raises(gd.BadData, match=message):
             Layerwise(**given).fit(s.X, s.y)
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_a_first_layer_that_cannot_hold_the_directions_is_refused(preset):
+    s = gd.Target("z1**2 + z2**2 + z3**2").sample(n=1000, d=10, seed=0)
+    message = r"widths\[0\] = 2 is too small for this target: 3 direction.* of at least 3 neurons"
+    with pytest.raises(gd.BadData, match=message):
+        Layerwise(preset, widths=(2,), random_state=0).fit(s.X, s.y)
+
+
+def test_a_step_that_is_too_large_is_named():
+    s = gd.Target("z1").sample(n=200, d=5, seed=0)
+    with pytest.raises(gd.NotConverged, match=r"step_size = 1e\+30. Use a smaller step_size"):
+        Layerwise(step_size=1e30, random_state=0).fit(s.X, s.y)
+
+
+# ---- the kernel to fall back on
+
+
+@pytest.mark.parametrize("ridge", [1.0, 30.0, 1000.0])
+def test_the_quadratic_fit_solves_the_normal_equations(ridge):
+    """All products of two inputs written out, those of different ones twice, and a constant.
+
+    Would catch: mixed products counted once, a constant with a penalty.
+    """
+    rng = np.random.default_rng(11)
+    X = rng.standard_normal((300, 4)) + 0.3
+    y = 1 + X[:, 0] * X[:, 1] + np.sin(X[:, 2])
+    (form,) = KrylovSpace.of(X, y).fitted([ridge])
+    F = np.column_stack([*(X[:, i] * X[:, j] for i in range(4) for j in range(4)), X])
+    center = F.mean(axis=0)
+    gram = (F - center).T @ (F - center) + ridge * np.eye(20)
+    a = np.linalg.solve(gram, (F - center).T @ (y - y.mean()))
+    np.testing.assert_allclose(form(X), (F - center) @ a + y.mean(), atol=1e-7)
+
+
+def test_the_quadratic_fit_is_kernel_ridge_regression():
+    """(x.x')^2 + x.x' + 1 with the constant free, against the learner of n coefficients."""
+    rng = np.random.default_rng(12)
+    d, X = 5, rng.standard_normal((80, 5))
+    y = X[:, 0] * X[:, 1] + X[:, 2]
+    (form,) = KrylovSpace.of(X, y).fitted([3.0])
+    kernel = DotKernelRidge("polynomial", coefficients=(0.0, d, d**2), bias_scale=0.0, ridge=3.0,
+                            standardize=False).fit(X, y)  # fmt: skip
+    np.testing.assert_allclose(form(X), kernel.predict(X), atol=1e-6)
+
+
+@pytest.mark.parametrize("preset", ["spectral", "theorem"])
+def test_a_quadratic_form_of_all_inputs_is_left_to_the_kernel(preset):
+    """No direction stands out: what is predicted is a quadratic form, found from all rows."""
+    n, s = 600, gd.QuadraticForms(outer="h", count=1).sample(n=2600, d=12, seed=0)
+    learner = Layerwise(preset, widths=(200, 20), random_state=0).fit(s.X[:n], s.y[:n])
+    assert learner.kernel_
+    assert not learner.constant_
+    assert "Predicts by ridge regression with the quadratic kernel" in learner.diagnosis_
+    assert np.mean((learner.predict(s.X[n:]) - s.y[n:]) ** 2) < 0.05 * s.y.var()
+    # Third differences of a quadratic form vanish.
+    line = np.array([0.0, 1.0, 2.0, 3.0])[:, None] * np.ones(12)
+    assert abs(np.diff(learner.predict(line), 3)[0]) < 1e-6
+    assert learner.weights_.shape == (200, 12)  # still those of the network
+
+
+@pytest.mark.stat
+@pytest.mark.parametrize("preset", PRESETS)
+def test_quadratic_forms_are_learned_as_far_as_the_data_go(preset):
+    """The target that does not narrow, tanh of three forms: the sum of the forms explains 0.84."""
+    n, s = 3000, gd.QuadraticForms(outer="tanh(h)", count=3).sample(n=5000, d=16, seed=0)
+    learner = Layerwise(preset, random_state=0).fit(s.X[:n], s.y[:n])
+    assert np.mean((learner.predict(s.X[n:]) - s.y[n:]) ** 2) < 0.2 * s.y.var()
+
+
+# ---- level by level
+
+
+def test_branches_have_unit_covariance():
+    rng = np.random.default_rng(13)
+    X, B = rng.standard_normal((500, 3)), rng.standard_normal((9, 2))
+    features = HermiteFeatures.of(X, np.eye(3), 2, 0.1)
+    H = Branches.whitened(features, B, features(X))(X)
+    np.testing.assert_allclose(np.cov(H, rowvar=False), np.eye(2), atol=1e-9)
+    np.testing.assert_allclose(H.mean(axis=0), 0, atol=1e-9)
+    # They span the same functions.
+    bare = np.column_stack([H, np.ones(500)])
+    for column in (features(X) @ B).T:
+        assert np.linalg.lstsq(bare, column, rcond=None)[1][0] < 1e-18 * 500
+
+
+@pytest.mark.stat
+def test_four_layers_learn_features_of_features():
+    """Six directions, two features of three each, one feature of both: the second level is found.
+
+    A ridge fit of two layers sees the topmost feature alone.
+    """
+    target = gd.Tree("tanh(1.5*h)", ["He2(z)/sqrt(2)", "0.7*z + 0.505*He2(z)"], [0.82, 0.4],
+                     signs=[[1.0] * 6, [1.0, -1.0]])  # fmt: skip
+    n, s = 4000, target.sample(n=6000, d=10, seed=0, replicate=2)
+    errors, learners = [], []
+    for widths in ((300,), (300, 100, 30)):
+        learners.append(Layerwise("spectral", widths=widths, random_state=0).fit(s.X[:n], s.y[:n]))
+        errors.append(np.mean((learners[-1].predict(s.X[n:]) - s.y[n:]) ** 2))
+    assert errors[1] < 0.5 * errors[0]
+    assert "They make" in learners[1].diagnosis_
+    H = np.column_stack([learners[1].hidden(s.X[n:], 2), np.ones(2000)])
+    h = s.features[0][n:]
+    rest = h - H @ np.linalg.lstsq(H, h, rcond=None)[0]
+    assert (rest.var(axis=0) < 0.05 * h.var(axis=0)).all()
+    assert len(learners[1].hidden(s.X[n:], 3)) == 2000
+
+
+def test_a_stack_of_levels_is_their_composition():
+    """Two levels of branches and a network on top, each applied by hand."""
+    rng = np.random.default_rng(14)
+    X = rng.standard_normal((200, 3))
+    levels, Z = [], X
+    for k in (2, 1):
+        features = HermiteFeatures.of(Z, np.eye(Z.shape[1]), 2, 0.1)
+        F = features(Z)
+        levels.append(Branches.whitened(features, rng.standard_normal((F.shape[1], k)), F))
+        Z = levels[-1](Z)
+    top = ReluNetwork((1, 4), np.float64)
+    top.parameters[:] = rng.standard_normal(len(top.parameters))
+    model = StackedModel(tuple(levels), top, (-1.0, 1.0))
+    np.testing.assert_allclose(model(X), np.clip(top(Z), -1, 1))
+    np.testing.assert_allclose(model.hidden(X, 1), X)
+    np.testing.assert_allclose(model.hidden(X, 2), levels[0](X))
+    np.testing.assert_allclose(model.hidden(X, 3), Z)
+    np.testing.assert_allclose(model.hidden(X, 4), top.hidden(Z, 2))
 
 
 # ---- several branches

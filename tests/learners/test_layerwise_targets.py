@@ -36,15 +36,17 @@ def kernel_error(X, y, X_new, y_new):
     best of its path on the new rows themselves: no choice from the training data can be better.
     """
     monomials = PolynomialFeatures(2, include_bias=False)
-    F, F_new = monomials.fit_transform(X), monomials.transform(X_new)
+    F = monomials.fit_transform(X.astype(np.float32))
+    F_new = monomials.transform(X_new.astype(np.float32))
     mixed = (monomials.powers_ == 1).sum(axis=1) == 2
     F[:, mixed] *= np.sqrt(2)
     F_new[:, mixed] *= np.sqrt(2)
-    center, mean = F.mean(axis=0), y.mean()
+    center, mean = F.mean(axis=0), y.mean().astype(np.float32)
     F, F_new = F - center, F_new - center
-    gram, right, errors = F.T @ F, F.T @ (y - mean), []
-    for ridge in gram.trace() / len(gram) * 10.0 ** np.arange(-1.5, 1.1, 0.5):
-        a = solve(gram + ridge * np.eye(len(gram)), right, assume_a="pos")
+    gram, right, errors = F.T @ F, F.T @ (y - mean).astype(F.dtype), []
+    for power in (-1.0, -0.5, 0.0):
+        ridge = float(gram.trace()) / len(gram) * 10.0**power
+        a = solve(gram + ridge * np.eye(len(gram), dtype=gram.dtype), right, assume_a="pos")
         errors.append(np.mean((F_new @ a + mean - y_new) ** 2))
     return min(errors)
 

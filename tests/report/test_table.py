@@ -122,6 +122,7 @@ def test_where_theory_does_not_apply_the_reason_is_told(X, y, reason):
     found = _prediction(prepared(X, y, task), np.array([20, 30]), 1.0)
     assert len(found.sizes) == 0
     assert reason in found.remark
+    assert "Use " not in found.remark
 
 
 def test_pure_noise_is_called_so():
@@ -167,6 +168,7 @@ def test_few_whole_numbers_are_classes_unless_told_otherwise(tmp_path):
     assert prepare(path, "y", task="regression").task == "regression"
     halves = written(tmp_path, x=range(40), y=[0.5, 1.5] * 20)
     assert prepare(halves, "y").task == "regression"
+    assert prepare(halves, "y", task="classification").classes == ["0.5", "1.5"]
     many = written(tmp_path, x=range(40), y=[i % 11 for i in range(40)])
     assert prepare(many, "y").task == "regression"
     truth = written(tmp_path, x=range(40), y=["True", "False"] * 20)

@@ -231,17 +231,6 @@ LABEL = {"score": "label"}
         pytest.param(sight(), 512, 45056, LABEL, 0.797, 0.02, marks=pytest.mark.slow),
         (RELU, 100, 8000, {}, 0.846, 0.02),
         (RELU, 100, 8000, LABEL, 0.70, 0.04),
-        pytest.param(
-            RELU,
-            100,
-            8000,
-            LABEL | {"select": "size"},
-            0.50,
-            0.06,
-            marks=pytest.mark.xfail(
-                strict=True, reason="0.433 here, 0.437 by the published formula"
-            ),
-        ),
         (sight("relu(h)"), 256, 16384, {}, 0.775, 0.015),
         (sight(), 256, 16384, LABEL | {"method": "power"}, 0.819, 0.02),
         (sight(), 256, 32768, LABEL | {"method": "power"}, 0.907, 0.02),

@@ -306,7 +306,7 @@ class _Crew:
     def wait(self, seconds: float) -> list[Child]:
         by_connection = {child.connection: child for child in self.busy}
         ready = multiprocessing.connection.wait([*by_connection], max(seconds, 0.0))
-        return [by_connection[connection] for connection in ready]  # type: ignore[index]
+        return [by_connection[connection] for connection in ready]
 
     def dismiss(self, child: Child) -> None:
         self._children.remove(child)

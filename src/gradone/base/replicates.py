@@ -53,7 +53,7 @@ def mean_over_replicates(curve: xr.Dataset) -> xr.Dataset:
         count = variable.notnull().sum("replicate")
         spread = variable.fillna(0.0) - variable.sum("replicate") / count.where(count > 0)
         squares = (spread.where(variable.notnull(), 0.0) ** 2).sum("replicate")
-        many = np.sqrt(squares / (count * (count - 1)).where(count > 1))
+        many = (squares / (count * (count - 1)).where(count > 1)) ** 0.5
         found[name] = (variable.sum("replicate") / count.where(count > 0)).assign_attrs(
             variable.attrs
         )

@@ -122,7 +122,7 @@ def _split(text: str) -> list[tuple[str, bool]]:
     """Parts of a label and whether each is a formula."""
     parts = text.split("$")
     if len(parts) % 2 == 0:
-        raise BadData(f"a '$' is missing in the label {text!r}: formulas stand between two dollars")
+        raise BadData(f"a '$' is missing in the label '{text}': formulas stand between two dollars")
     for plain in parts[::2]:
         if "\\" in plain:
             raise BadData(f"write the command in {plain!r} between dollars: '$\\alpha$'")
@@ -133,11 +133,11 @@ def _split(text: str) -> list[tuple[str, bool]]:
 def _read(formula: str, label: str) -> tuple[_Node, ...]:
     nodes, rest = _Reader(label).nodes(_TOKEN.findall(formula), closing=False)
     if rest:
-        raise BadData(f"a '}}' too many in the label {label!r}")
+        raise BadData(f"a '}}' too many in the label '{label}'")
     opened = sum(node.text == "left" for node in _all(nodes) if node.kind == "fence")
     closed = sum(node.text == "right" for node in _all(nodes) if node.kind == "fence")
     if opened != closed:
-        raise BadData(rf"\left and \right do not match in the label {label!r}")
+        raise BadData(rf"\left and \right do not match in the label '{label}'")
     return tuple(nodes)
 
 
@@ -166,7 +166,7 @@ class _Reader:
             if node is not None:
                 found.append(node)
         if closing:
-            raise BadData(f"a '}}' is missing in the label {self.label!r}")
+            raise BadData(f"a '}}' is missing in the label '{self.label}'")
         return found, tokens
 
     def argument(self, tokens: list[str], owner: str) -> tuple[tuple[_Node, ...], list[str]]:
@@ -174,7 +174,7 @@ class _Reader:
         while tokens and tokens[0].isspace():
             tokens = tokens[1:]
         if not tokens or tokens[0] in ("}", "^", "_"):
-            raise BadData(f"{owner} has nothing after it in the label {self.label!r}")
+            raise BadData(f"{owner} has nothing after it in the label '{self.label}'")
         if tokens[0] == "{":
             inside, tokens = self.nodes(tokens[1:], closing=True)
             return tuple(inside), tokens
@@ -197,7 +197,7 @@ class _Reader:
             return _Node("function", name), tokens
         if name in ("left", "right"):
             if not tokens or tokens[0].lstrip("\\") not in {*"()[]|.{}", "langle", "rangle"}:
-                raise BadData(f"{token} needs a bracket after it in the label {self.label!r}")
+                raise BadData(f"{token} needs a bracket after it in the label '{self.label}'")
             return _Node("fence", name, ((_Node("char", tokens[0]),),)), tokens[1:]
         if name == "frac":
             top, tokens = self.argument(tokens, token)
@@ -208,7 +208,7 @@ class _Reader:
             kind = "sqrt" if name == "sqrt" else "accent" if name in _ACCENTS else "font"
             return _Node(kind, name, (inside,)), tokens
         raise BadData(
-            f"unknown command '{token}' in the label {self.label!r}."
+            f"unknown command '{token}' in the label '{self.label}'."
             f"{did_you_mean(name, _KNOWN)} Known: {' '.join(_KNOWN)}."
         )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,15 +10,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ._app import INTERRUPTED, app
+from ._sweep_views import (
+    print_script,
+    show_costs,
+    show_export,
+    show_merge,
+    show_standing,
+    show_summary,
+)
 from ._target import AsJson
 
 if TYPE_CHECKING:
-    from ..experiments.coordinator import Summary
+    from ..experiments.layout import Cell
     from ..experiments.spec import Experiment
     from ..experiments.store import Store
 
 FAILED = 3  # exit code of a sweep of which some cells failed
-_MOST_SHOWN = 10  # failures in a table of the standing
 
 
 @app.command()
@@ -90,40 +96,58 @@ def sweep(
     if bool(files) != merge:
         raise BadData("write --merge FILES to take over the cells of other stores")
     if status:
-        _show_standing(spec, store, size, as_json)
+        show_standing(spec, store, size, as_json)
         return
     from ..experiments.spec import Experiment
+    from ..experiments.spec_text import read_spec, text_mark
 
     experiment = Experiment.read(spec).sized(size)
+    mark = text_mark(read_spec(spec)[0], size)
     if dry_run:
-        _show_costs(experiment, store, workers, as_json)
+        show_costs(experiment, store, workers, as_json)
     elif export is not None:
-        _export(experiment, store, export, as_json)
+        show_export(experiment, store, export, as_json)
     elif merge:
-        _merge(experiment, store, files or [], as_json)
+        show_merge(experiment, mark, store, files or [], as_json)
     elif slurm_script:
         limits = {"walltime": walltime, "memory": memory, "queue": queue}
-        _print_script(experiment, spec, size, workers, limits)
+        print_script(experiment, spec, size, workers, limits)
     else:
-        where: Any = executor
-        if cluster is not None:
-            where = cluster if "://" in cluster else f"tcp://{cluster}"
-        if where == "slurm":
-            from ..experiments.executors.slurm import Slurm
-
-            where = Slurm(workers or 1, walltime=walltime, memory=memory, queue=queue)
-        command = ["gradone", "sweep", str(spec), "--store", str(store)]
-        command += ["--size", size] if size else []
-        with _opened(experiment, spec, size, store, where) as opened:
+        where = _executor(executor, cluster, workers, walltime, memory, queue)
+        cells = _share(experiment.cells(), shard)
+        options = {"--store": store, "--size": size, "--workers": workers, "--cluster": cluster}
+        options |= {"--executor": executor if executor != "processes" else None, "--shard": shard}
+        given = [str(word) for pair in options.items() if pair[1] is not None for word in pair]
+        with _opened(experiment, mark, store, where) as opened:
             if retry_failed:
-                opened.forget_failed(keys=[cell.key for cell in experiment.cells()])
-            _run(experiment, opened, where, workers, shard, quiet, as_json, shlex.join(command))
+                opened.forget_failed(keys=[cell.key for cell in cells])
+            command = shlex.join(["gradone", "sweep", str(spec), *given])
+            _run(experiment.name, cells, opened, where, workers, quiet, as_json, command)
 
 
-def _opened(experiment: Experiment, spec: Path, size: str | None, store: Path, where: Any) -> Store:
+def _executor(
+    name: str,
+    cluster: str | None,
+    workers: int | None,
+    walltime: str,
+    memory: str,
+    queue: str | None,
+) -> Any:
+    """Where cells are computed; a mistake must not wait until the store is made."""
+    from ..experiments.executors import choose_executor
+    from ..experiments.executors.slurm import Slurm
+
+    if cluster is not None:
+        return cluster if "://" in cluster else f"tcp://{cluster}"
+    if name == "slurm":
+        return Slurm(workers or 1, walltime=walltime, memory=memory, queue=queue)
+    choose_executor(name, workers)
+    return name
+
+
+def _opened(experiment: Experiment, mark: str, store: Path, where: Any) -> Store:
     """Store that remembers the cells of the spec; made only if they fit into memory."""
     from ..experiments.costs import require_room
-    from ..experiments.spec_text import read_spec, text_mark
     from ..experiments.status import remember_cells
     from ..experiments.store import Store
 
@@ -131,16 +155,16 @@ def _opened(experiment: Experiment, spec: Path, size: str | None, store: Path, w
     if where in ("processes", "serial", "dask"):
         require_room(cells)
     opened = Store(store)
-    remember_cells(opened, text_mark(read_spec(spec)[0], size), [cell.key for cell in cells])
+    remember_cells(opened, mark, [cell.key for cell in cells])
     return opened
 
 
 def _run(
-    experiment: Experiment,
+    name: str,
+    cells: Sequence[Cell],
     store: Store,
     executor: Any,
     workers: int | None,
-    shard: str | None,
     quiet: bool,
     as_json: bool,
     command: str,
@@ -148,10 +172,9 @@ def _run(
     from ..experiments.run import execute
     from ._sweep_bar import SweepBar
 
-    cells = _share(experiment.cells(), shard)
-    bar = None if quiet else SweepBar(experiment.name)
+    bar = None if quiet else SweepBar(name)
     summary = execute(
-        experiment.name,
+        name,
         cells,
         store,
         executor=executor,
@@ -160,7 +183,7 @@ def _run(
         on_failed=bar.failed if bar else None,
     )
     failed = len({cell.key for cell in cells} & store.keys("failed"))
-    _show_summary(experiment, store, summary, failed, as_json)
+    show_summary(name, store.path, summary, failed, as_json)
     if summary.interrupted:
         typer.echo(f"Interrupted; what is done is stored. To go on: {command}", err=True)
         raise typer.Exit(INTERRUPTED)
@@ -169,7 +192,7 @@ def _run(
         raise typer.Exit(FAILED)
 
 
-def _share(cells: Any, shard: str | None) -> Any:
+def _share(cells: Sequence[Cell], shard: str | None) -> Sequence[Cell]:
     """Cells of one job of an array."""
     from ..base.errors import BadData
     from ..experiments.executors.job_array import shard as share
@@ -180,155 +203,3 @@ def _share(cells: Any, shard: str | None) -> Any:
     if not (number.isdigit() and count.isdigit()):
         raise BadData(f"--shard is I/K, the number of a share from 0 and of all, got {shard!r}")
     return share(cells, int(number), int(count))
-
-
-def _show_summary(
-    experiment: Experiment, store: Store, summary: Summary, failed: int, as_json: bool
-) -> None:
-    found = {
-        "sweep": experiment.name,
-        "store": str(store.path),
-        "done": summary.done,
-        "failed": summary.failed,
-        "skipped": summary.skipped,
-        "failed_in_store": failed,
-        "interrupted": summary.interrupted,
-    }
-    if as_json:
-        typer.echo(json.dumps(found, indent=2))
-        return
-    rows = [
-        ("done", str(summary.done), "computed now"),
-        ("failed", str(summary.failed), "computed now, without a result"),
-        ("skipped", str(summary.skipped), "in the store already"),
-    ]
-    typer.echo(f"Cells of {experiment.name} in {store.path}:")
-    _table(rows)
-
-
-def _show_standing(spec: Path, store: Path, size: str | None, as_json: bool) -> None:
-    from ..experiments.status import keys_of, reason_of, standing
-    from ..experiments.store import Store
-
-    with Store(store, "ro") as opened:
-        keys = keys_of(opened, spec, size)
-        found = standing(opened, keys)
-        failures = sorted(opened.keys("failed").intersection(keys)) if found.failed else []
-        shown = list(opened.results(keys=failures[:_MOST_SHOWN])) if failures else []
-    if as_json:
-        counts = found._asdict() | {"missing": found.missing, "failures": failures}
-        typer.echo(json.dumps(counts, indent=2))
-        return
-    typer.echo(f"Cells of {spec} in {store}:")
-    names = ("done", "failed", "missing", "cells")
-    _table([(name, str(getattr(found, name))) for name in names])
-    if shown:
-        from ._sweep_bar import described
-
-        for stored in shown:
-            typer.echo(f"failed: {described(stored.parameters)}: {reason_of(stored.result)}")
-
-
-def _show_costs(experiment: Experiment, store: Path, workers: int | None, as_json: bool) -> None:
-    from ..base.memory import human_bytes
-    from ..dynamics._run import available_cores
-    from ..experiments.costs import cost, require_room
-    from ..experiments.store import Store
-    from ._sweep_bar import duration
-
-    known: set[str] = set()
-    if store.exists():
-        with Store(store, "ro") as opened:
-            known = opened.keys()
-    workers = workers or available_cores()
-    totals: dict[str, list[float]] = {}
-    for cell in experiment.cells():
-        row = totals.setdefault(f"{cell.algorithm.kind} {cell.algorithm.name}", [0, 0, 0.0, 0])
-        needed = cost(cell)
-        row[0] += 1
-        if cell.key in known:
-            row[1] += 1
-        else:
-            row[2] += needed.seconds
-        row[3] = max(row[3], needed.bytes)
-    cells, stored = sum(int(row[0]) for row in totals.values()), sum(r[1] for r in totals.values())
-    seconds, most = sum(r[2] for r in totals.values()), max(r[3] for r in totals.values())
-    if as_json:
-        names = ("cells", "stored", "seconds", "bytes")
-        rows = {name: dict(zip(names, row, strict=True)) for name, row in totals.items()}
-        found = {"sweep": experiment.name, "cells": cells, "stored": int(stored)}
-        found |= {"seconds": seconds, "bytes": int(most), "algorithms": rows}
-        typer.echo(json.dumps(found, indent=2))
-    else:
-        head = ("algorithm", "cells", "in the store", "time on one core", "memory of a cell")
-        rows_shown = [
-            (name, str(int(a)), str(int(b)), duration(c), human_bytes(e))
-            for name, (a, b, c, e) in [*totals.items(), ("all", [cells, stored, seconds, most])]
-        ]
-        _table(rows_shown, head)
-        typer.echo(
-            f"{cells - int(stored)} cells to compute, about {duration(seconds / workers)} with "
-            f"{workers} workers. Nothing was run."
-        )
-    require_room(experiment.cells())
-
-
-def _export(experiment: Experiment, store: Path, path: Path, as_json: bool) -> None:
-    from ..experiments.export import check_ending, export
-    from ..experiments.run import collect
-    from ..experiments.status import standing
-    from ..experiments.store import Store
-
-    check_ending(path)
-    with Store(store, "ro") as opened:
-        found = standing(opened, [cell.key for cell in experiment.cells()])
-        export(collect(experiment, opened), path)
-    if as_json:
-        typer.echo(json.dumps(found._asdict() | {"file": str(path)}, indent=2))
-        return
-    lack = f"; {found.missing + found.failed} are NaN" if found.done < found.cells else ""
-    typer.echo(f"{found.done} of {found.cells} cells written to {path}{lack}.")
-
-
-def _merge(experiment: Experiment, store: Path, files: list[Path], as_json: bool) -> None:
-    from ..experiments.status import standing
-    from ..experiments.store import Store
-
-    with Store(store) as opened:
-        merged = opened.merge(files)
-        found = standing(opened, [cell.key for cell in experiment.cells()])
-    if as_json:
-        counts = merged._asdict() | found._asdict() | {"missing": found.missing}
-        typer.echo(json.dumps(counts, indent=2))
-        return
-    typer.echo(
-        f"{merged.added} cells came in, {merged.known} were there. Of the {found.cells} cells of "
-        f"{experiment.name}, {found.done} are done, {found.failed} failed, {found.missing} missing."
-    )
-
-
-def _print_script(
-    experiment: Experiment, spec: Path, size: str | None, workers: int | None, limits: Any
-) -> None:
-    from ..experiments.executors.job_array import job_array_script
-
-    command = ["gradone", "sweep", str(spec), "--shard", "{shard}", "--store", "{store}"]
-    command += ["--executor", "serial", "--quiet"] + (["--size", size] if size else [])
-    shards = min(workers or 100, len(experiment.cells()))
-    limits["memory"] = limits["memory"].removesuffix("B")  # sbatch writes 4G
-    typer.echo(job_array_script(command, shards=shards, **limits), nl=False)
-
-
-def _table(rows: Sequence[Sequence[str]], head: Sequence[str] = ()) -> None:
-    """Rows of text, numbers to the right."""
-    from rich.table import Table
-
-    from ._terminal import console, show
-
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=bool(head))
-    for i, cell in enumerate(rows[0]):
-        justify: Any = "right" if i > 0 and cell[:1].isdigit() else "left"
-        table.add_column(head[i] if head else "", justify=justify, no_wrap=True)
-    for row in rows:
-        table.add_row(*row)
-    show(console(), table)

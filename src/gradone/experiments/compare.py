@@ -222,12 +222,11 @@ def gathered(
 
 
 def _stacked(parts: Sequence[xr.Dataset], names: Iterable[str]) -> xr.Dataset:
-    import pandas as pd
     import xarray as xr
 
     return xr.concat(
         [part.drop_vars(["converged", "status"], errors="ignore") for part in parts],
-        pd.Index(list(names), name="source"),
+        xr.DataArray(list(names), dims="source", name="source"),
         data_vars="all",
         coords="minimal",
         compat="override",

@@ -45,7 +45,9 @@ def assemble(experiment: Experiment, results: Iterable[Result]) -> xr.Dataset:
     layout = experiment.layout
     found = {result.key: result for result in results}
     wanted = None if experiment.metrics is None else set(experiment.metrics)
-    shapes, inner = _inner(found.values(), layout, wanted)
+    # In the order of the spec: the dataset must not depend on that of the results.
+    ordered = [found[cell.key] for cell in layout.cells if cell.key in found]
+    shapes, inner = _inner(ordered, layout, wanted)
     arrays = _empty(layout, shapes, inner)
     positions = {
         dim: {value: i for i, value in enumerate(values.tolist())} for dim, values in inner.items()

@@ -14,7 +14,7 @@ from ..targets.target import Target
 if TYPE_CHECKING:
     import xarray as xr
 
-_STUDENT = {"width": 2, "activation": "relu(z)"}
+_STUDENT: dict[str, Any] = {"width": 2, "activation": "relu(z)"}
 _MOST_TIMES = 40
 
 
@@ -59,7 +59,7 @@ def exact_sgd(
         marks = np.unique(np.maximum(np.round(np.asarray(times) * d), 1)).astype(np.int64)
         steps = int(marks[-1])
     start = lucky_start(target, d, seed=seed)
-    settings = {**_STUDENT, "init": start, "replicates": replicates, "seed": seed}
+    settings: dict[str, Any] = {**_STUDENT, "init": start, "replicates": replicates, "seed": seed}
     return sgd(target, d=d, steps=steps, record=marks, progress=False, **settings)
 
 
@@ -91,8 +91,13 @@ def exact_reuse(
     """Gradient descent on n = alpha d samples that are seen at each of six steps."""
     from ..dynamics import reused_batch
 
-    settings = {**_STUDENT, "steps": 6, "init": "orthogonal", "record": np.arange(7)}
-    settings |= {"replicates": replicates, "seed": seed, "progress": False}
+    settings: dict[str, Any] = {
+        **_STUDENT,
+        "steps": 6,
+        "init": "orthogonal",
+        "record": np.arange(7),
+    }
+    settings |= {"replicates": replicates, "seed": seed, "record": np.arange(7), "progress": False}
     return reused_batch(target, d=d, alpha=alpha, **settings)
 
 

@@ -157,7 +157,7 @@ class GaussianEquivalence(GalleryFigure):
         left = Chart(
             f"random features, $p={WIDTH:g}d$, labels $\\operatorname{{sign}}(z)$",
             Axis(r"samples per dimension $\alpha=n/d$", "log", (0.3, 7)),
-            Axis(r"test error $\mathbb{E}(y-\hat f)^2$", range=(0.4, 1.45)),
+            Axis(r"test error $\mathbb{E}(y-\hat f)^2$", range=(0.4, 1.15)),
             (*lines, *hollow, *filled, *notes),
             legend="lower left",
         )

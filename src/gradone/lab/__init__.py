@@ -1,3 +1,1 @@
 """The web lab: a page on which theory and simulation meet. It shows; it contains no science."""
-
-from __future__ import annotations

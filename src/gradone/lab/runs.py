@@ -42,6 +42,7 @@ class Run:
     parameters: Mapping[str, Any]
     status: Status = "waiting"
     message: str = ""
+    report: str | None = None
     events: list[Event] = field(default_factory=list)
     watchers: int = 0
     seen: float = field(default_factory=time.monotonic)
@@ -189,6 +190,9 @@ class Runs:
                 return
             if event["kind"] == "end":
                 run.end(event["status"], event["message"])
+            elif event["kind"] == "report":  # too long for those who only watch
+                run.report = event["html"]
+                run.tell({"kind": "report"})
             else:
                 run.tell(event)
 

@@ -37,7 +37,7 @@ class Settings:
     cores: int = field(default_factory=available_cores)
     waiting_runs: int = 20
     waiting_questions: int = 200
-    runs_of_one: int = 4
+    runs_of_one: int = 2
     question_seconds: float = 30.0
     run_seconds: float = 300.0
     run_bytes: int = 2 * 2**30

@@ -14,12 +14,14 @@ from ..base.references import references
 from ..charts import script as plotly_script
 from ..targets.zoo import zoo
 from . import assets
-from .panels import Panel, energies, labels, panels
+from .panels import panels
 from .stairs import draw_stairs, giant_steps, grand_steps, level_steps
+from .target_charts import energies, labels
 from .words import exponent_cards, verdict
 
 if TYPE_CHECKING:
     from ..charts import Chart
+    from .panel import Panel
     from .study import Study
 
 # A page that could fetch something would say so here: nothing but what stands in it is allowed.
@@ -299,10 +301,12 @@ def _references(study: Study) -> str:
     items = []
     for key in cited(study):
         paper = known[key]
-        link = (
-            f' <a href="https://arxiv.org/abs/{_e(paper.arxiv)}">arXiv</a>' if paper.arxiv else ""
-        )
-        items.append(f"<li>{_e(paper.text)}{link}</li>")
+        text = _e(paper.text)
+        if paper.arxiv:
+            number = _e(paper.arxiv)
+            link = f'<a href="https://arxiv.org/abs/{number}">arXiv:{number}</a>'
+            text = text.replace(f"arXiv:{number}", link)
+        items.append(f"<li>{text}</li>")
     if not items:
         return ""
     return f'<section><h2>References</h2><ol class="references">{"".join(items)}</ol></section>'

@@ -54,7 +54,8 @@ def _found(ensemble: Ensemble, directions: int, test: Found, shape: tuple[int, i
         )
     first = min(test.first_order_rank, directions)
     union = min(len(test.directions), directions)
-    stages = [stage["rank"] for stage in ensemble.path]
+    ranks = [stage["rank"] for stage in ensemble.path]
+    stages = [rank for i, rank in enumerate(ranks) if rank > max(ranks[:i], default=0)]
     later = directions - max(union, stages[0] if stages else 0)
     if later > 0 and len(stages) > 1:
         return (

@@ -106,6 +106,8 @@ def fit_members(
             extra,
             lambda stage: watch.proceed(f"{label}, stage {stage}"),
         )
+    if not found.members:  # nothing was proposed, or the fit was stopped: something must predict
+        found.members["linear"] = linear.member
     return found
 
 

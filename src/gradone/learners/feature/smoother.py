@@ -19,6 +19,7 @@ from .rows import Rows
 PENALTIES = 10.0 ** np.arange(-7, 0.51, 0.75)
 """Penalties over the number of rows."""
 LARGEST_HAT = 0.999
+_ROUNDING = 1e-13  # of sums over rows, relative to them
 _PIVOT = 1e-7  # landmarks that the others explain up to this share are left out
 
 
@@ -137,6 +138,7 @@ class SmootherFit:
         system = self._gram.copy()
         system[:m, :m] += ridge * (self._factor @ self._factor.T)
         system[m:, m:].flat[:: len(system) - m + 1] += ridge
+        system.flat[:: len(system) + 1] += _ROUNDING * np.trace(self._gram) / len(system)
         self._system = cho_factor(system, check_finite=False)
         self.coefficients = cho_solve(self._system, self._inner, check_finite=False)
         self.residuals = self._Y - self._columns @ self.coefficients

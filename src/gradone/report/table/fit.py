@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ...base.errors import BadData
+from ...base.memory import require_memory
 from ...learners.stored_models import save_model
 from ...learners.tabular import TableModel
 from .comparison import Comparison, Say, compare, fitted_quietly, folds_of
+from .cost import expected_cost
 from .growth import Growth, measure_growth
 from .peers import peers
 from .prepare import Prepared, Task, prepare
@@ -165,6 +167,12 @@ def fit_prepared(
 
     start = time.process_time()
     count = number_of_folds(data, folds)
+    n, d = data.X.shape
+    require_memory(
+        round(expected_cost(data, folds=count, curve=curve).memory),
+        f"a fit to {n} rows of {d} features",
+        "Leave out columns with --drop, or take a part of the rows.",
+    )
     learner = learner_of(data.task, seed) if learner is None else learner
     splits = folds_of(data, count, seed)
     methods = {"gradone": learner, **peers(data.task, len(data.y), seed)}

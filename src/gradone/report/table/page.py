@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from html import escape
+from importlib.resources import files
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,41 +19,6 @@ if TYPE_CHECKING:
 # Nothing is fetched and no script is run: the page is text and drawings.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 _MOST_FEATURES = 25  # rows of the table of loadings
-_STYLE = """
-:root { color-scheme: light; }
-* { box-sizing: border-box; }
-body { font: 16px/1.55 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; color: #1d2330;
-  background: #f3f4f7; margin: 0; }
-main { max-width: 62rem; margin: 0 auto; padding: 2rem 1.25rem 4rem; }
-header p { color: #5b6472; margin: .2rem 0 0; }
-h1 { font-size: 1.9rem; line-height: 1.2; margin: 0; }
-h2 { font-size: 1.25rem; margin: 0 0 .6rem; }
-section { background: #fff; border: 1px solid #e1e4ea; border-radius: 10px; padding: 1.3rem 1.5rem;
-  margin-top: 1.2rem; }
-.verdict { border-left: 5px solid #d55e00; }
-.verdict p:first-of-type { font-size: 1.12rem; }
-.warning { border-left: 5px solid #c00; background: #fff6f5; }
-p { margin: .5rem 0; }
-.quiet { color: #5b6472; font-size: .92rem; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; width: 100%;
-  margin: .8rem 0; font-size: .95rem; }
-th, td { text-align: right; padding: .3rem .6rem; border-bottom: 1px solid #eceef2; }
-th:first-child, td:first-child { text-align: left; overflow-wrap: anywhere; }
-th { font-weight: 600; color: #5b6472; }
-tr.own td { background: #fff4ec; font-weight: 600; }
-.scroll { overflow-x: auto; }
-figure { margin: .8rem 0 0; text-align: center; }
-figure svg { width: 100%; max-width: 46rem; height: auto; }
-.grid figure svg, figure.small svg { max-width: 27rem; }
-figcaption { color: #5b6472; font-size: .9rem; }
-.grid { display: grid; grid-template-columns: repeat(auto-fit, minmax(19rem, 1fr)); gap: .5rem; }
-.grid h3 { font-size: .95rem; margin: .6rem 0 .2rem; font-weight: 600; }
-pre { background: #f6f7f9; border: 1px solid #e1e4ea; border-radius: 6px; padding: .8rem 1rem;
-  overflow-x: auto; font-size: .88rem; }
-code { font-family: ui-monospace, Consolas, "DejaVu Sans Mono", monospace; }
-@media print { body { background: #fff; } section { break-inside: avoid; border: 0;
-  padding: .5rem 0; } .verdict, .warning { padding-left: 1rem; } main { padding: 0; } }
-"""
 
 
 def page(fit: TableFit, *, command: str = "") -> str:
@@ -87,9 +53,13 @@ def page(fit: TableFit, *, command: str = "") -> str:
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<link rel="icon" href="data:,">'
-        f"<title>{escape(title)}</title><style>{_STYLE}</style></head>\n"
+        f"<title>{escape(title)}</title><style>{_style()}</style></head>\n"
         f"<body><main>{''.join(part for part in parts if part)}</main></body></html>\n"
     )
+
+
+def _style() -> str:
+    return files(__package__).joinpath("page.css").read_text(encoding="utf-8")
 
 
 def _section(title: str, body: str, kind: str = "") -> str:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Drawn = tuple[Series, ...]
 _SHOWN = 1500  # rows that are drawn
-_LONGEST = 60  # letters of a label
+_LONGEST = 75  # letters of a label
 _BINS = 15
 _GROUPS = 5  # of a target of numbers on a map
 _BOTH_ENDS = 0.005  # of the rows that may lie outside
@@ -204,7 +204,7 @@ def growth_chart(fit: TableFit) -> Chart | None:
 
 
 def _named(fit: TableFit, k: int) -> str:
-    return safe(f"coordinate {k + 1}: {leading_features(fit, k)}")
+    return safe(f"coordinate {k + 1}: {leading_features(fit, k, most=2)}")
 
 
 def _measured(fit: TableFit) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -12,11 +12,11 @@ import numpy as np
 from ...base.errors import BadData
 from ...learners.tabular import Column, Table, TableEncoder, encoder_of, read_table
 from ...learners.tabular.table import listed
+from .suspects import leaks, useless_columns
 
 Task = Literal["regression", "classification"]
 LEAST_ROWS = 20
 _FEW = 10  # different whole numbers that are taken for classes
-_LEAK = 1e-6  # of the variance of the target that a single column leaves
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def prepare(
     features = table.without(target, *drop)
     if drop:
         notes.append(f"Left out on request: {listed(drop)}.")
-    useless = _useless(features)
+    useless = useless_columns(features)
     if useless:
         notes += [reason for _, reason in useless]
         features = features.without(*(name for name, _ in useless))
@@ -128,7 +128,7 @@ def prepare(
         target,
         found,
         tuple(notes),
-        tuple(_leaks(X, y, encoder.features, target, found)),
+        tuple(leaks(features, y, target)),
         Path(path).name,
     )
 
@@ -178,8 +178,12 @@ def _task(name: str, label: Column, asked: str, max_levels: int, notes: list[str
 
 def _labels(label: Column, task: Task) -> np.ndarray:
     if label.numbers is not None:
-        whole = task == "classification" and (label.numbers == np.round(label.numbers)).all()
-        return label.numbers.astype(int) if whole else label.numbers
+        if task == "regression":
+            return label.numbers
+        whole = (label.numbers == np.round(label.numbers)).all()
+        return (
+            label.numbers.astype(int) if whole else np.array([f"{v:.15g}" for v in label.numbers])
+        )
     return np.array(label.levels)[label.codes]
 
 
@@ -204,73 +208,9 @@ def _check_labels(y: np.ndarray, target: str, task: Task) -> None:
             )
 
 
-def _useless(table: Table) -> list[tuple[str, str]]:
-    """Columns that say nothing: constant ones, and copies of others up to scale."""
-    found: list[tuple[str, str]] = []
-    seen: dict[bytes, str] = {}
-    for name, column in table.columns.items():
-        fingerprint = _fingerprint(column)
-        if column.kind not in ("number", "category") or column.missing.all():
-            continue
-        if fingerprint is None:
-            found.append((name, f"'{name}' has the same value in every row and was left out."))
-        elif fingerprint in seen:
-            twin = seen[fingerprint]
-            found.append((name, f"'{name}' repeats '{twin}' (up to scale) and was left out."))
-        else:
-            seen[fingerprint] = name
-    return found
-
-
-def _fingerprint(column: Column) -> bytes | None:
-    """Equal for columns that are the same up to names, scale and origin; None if constant."""
-    if column.numbers is not None:
-        values = column.numbers
-        if column.missing.any():
-            low, high = np.nanmin(values), np.nanmax(values)
-        else:
-            low, high = values.min(), values.max()
-        if low == high:
-            return None if not column.missing.any() else values.tobytes()
-        scaled = (values - low) / (high - low)
-        if scaled[~column.missing][0] > 0.5:  # so that a column and its negative are the same
-            scaled = 1 - scaled
-        return np.round(scaled, 9).tobytes()
-    assert column.codes is not None
-    values, first_seen, which = np.unique(column.codes, return_index=True, return_inverse=True)
-    if len(values) == 1:
-        return None
-    return b"texts" + np.argsort(np.argsort(first_seen))[which].astype(np.int32).tobytes()
-
-
 def _imputed(table: Table) -> list[str]:
     filled = {n: int(c.missing.sum()) for n, c in table.columns.items() if c.missing.any()}
     if not filled:
         return []
     shown = ", ".join(f"'{name}' ({count})" for name, count in filled.items())
     return [f"Missing values were filled in: {shown}."]
-
-
-def _leaks(
-    X: np.ndarray, y: np.ndarray, names: Sequence[str], target: str, task: Task
-) -> Iterator[str]:
-    """Features that tell the target all by themselves."""
-    from scipy.stats import rankdata
-
-    values, which = np.unique(y, return_inverse=True)
-    for name, x in zip(names, X.T, strict=True):
-        if task == "classification":
-            counts = np.bincount(which)
-            means = np.bincount(which, x) / counts
-            left = np.mean((x - means[which]) ** 2) / max(float(x.var()), 1e-300)
-            # Two classes, and a column that is constant in each: it is the target under a name.
-            share = 1 - left if len(np.unique(x)) >= len(values) else 0.0
-        else:
-            pairs = (x, y), (rankdata(x), rankdata(y))
-            share = max(float(np.corrcoef(*pair)[0, 1]) ** 2 for pair in pairs)
-        if share > 1 - _LEAK:
-            yield (
-                f"'{name}' alone tells '{target}' without error (R² = 1). Unless it is known "
-                "before the target is, the target leaks into it and every score is worthless: "
-                f'leave it out with --drop "{name.partition("=")[0]}".'
-            )

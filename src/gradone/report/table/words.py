@@ -64,7 +64,7 @@ def reading(fit: TableFit) -> str:
     )
 
 
-def leading_features(fit: TableFit, k: int) -> str:
+def leading_features(fit: TableFit, k: int, most: int = 4) -> str:
     """The features with the largest loadings in a direction, with their signs.
 
     Parameters
@@ -73,11 +73,13 @@ def leading_features(fit: TableFit, k: int) -> str:
         The fit.
     k : int
         Number of the direction, from 0.
+    most : int
+        Features to name; fewer if these hold most of the direction.
     """
     loadings = fit.learner.directions_[k]
     order = np.argsort(-np.abs(loadings))
     share = np.cumsum(loadings[order] ** 2)
-    count = min(int(np.searchsorted(share, 0.7)) + 1, 4)
+    count = min(int(np.searchsorted(share, 0.7)) + 1, most)
     return ", ".join(f"{fit.data.features[j]} ({loadings[j]:+.2f})" for j in order[:count])
 
 
@@ -110,6 +112,7 @@ def predicted(fit: TableFit) -> str:
         return f"The curve of {linear} is not predicted by theory here: {prediction.remark}."
     return (
         f"The line is the score of {linear} that the theory of Gaussian covariates predicts from "
-        f"the covariances of the whole table, without fitting. {prediction.remark} Since they are "
-        "taken from this very table, the last points are a little too good."
+        "the covariances of the whole table, without fitting; the band is its 99 % interval for "
+        f"the sampling of the table. {prediction.remark} Since the covariances are those of this "
+        "very table, the last points are a little too good."
     )

@@ -19,6 +19,7 @@ so only u is left, and every answer is a moment of :math:`q = (x, \beta\rho)` wi
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ from .lattice import REACH, gaussian_lattice, panel_lattice
 from .linear_part import linear_part
 from .moments import Frame, Moments, prior_frame, sample_moments
 from .output_density import OutputDensity, output_density
-from .panels import panel_nodes
+from .panels import DENSER, LEAST, breaks_by_axis, panel_nodes
 
 _BLOCK = 2**16  # numbers in one array of a block: a few of them fit the cache
 _ROTATIONS = 16
@@ -100,6 +101,7 @@ class NoisyPosterior(PosteriorChannel):
             )
             for plane in planes
         )
+        self._breaks = [len(breaks) for breaks in breaks_by_axis(self._planes, self.part.k)]
         self._lattice_step: tuple[np.ndarray, float] | None = None
         self._panel_steps: tuple[np.ndarray, list[float]] | None = None
 
@@ -215,7 +217,7 @@ class NoisyPosterior(PosteriorChannel):
         means = omega @ self.part.frame.T
         back = self.part.frame.T @ frame.scores
         parts = []
-        rows = self._rows(frame, steps)
+        rows = self._rows(steps)
         for start in range(0, len(omega), rows):
             block = means[start : start + rows]
             nodes = panel_nodes(self._planes, block[:, :k], frame.root, steps, self._reach)
@@ -235,12 +237,14 @@ class NoisyPosterior(PosteriorChannel):
             )  # fmt: skip
         return _joined(parts, back)
 
-    def _rows(self, frame: Frame, steps: list[float]) -> int:
+    def _rows(self, steps: list[float]) -> int:
         """Number of prior means whose nodes are treated together."""
-        nodes = panel_nodes(
-            self._planes, np.zeros((1, self.part.k)), frame.root, steps, self._reach
-        )
-        return max(1, _CHUNK // len(nodes.weight))
+        # Lines through the middle of the ball, of which the others have less.
+        lines = [
+            2 * self._reach / h if not breaks else DENSER * 2 * self._reach / h + LEAST * breaks
+            for h, breaks in zip(steps, self._breaks, strict=True)
+        ]
+        return max(1, int(_CHUNK / math.prod(lines)))
 
     def _chosen_panels(self, V: np.ndarray) -> list[float]:
         """Steps along each coordinate, halved until the mean of g g^T does not change."""

@@ -1,0 +1,36 @@
+"""``gradone lab``: the theory in a browser."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ._app import app
+
+
+@app.command()
+def lab(
+    port: Annotated[
+        int, typer.Option("--port", min=0, max=65535, help="Port; 0 takes a free one.")
+    ] = 8642,
+    host: Annotated[
+        str, typer.Option("--host", help="Address to listen on; by default this machine only.")
+    ] = "127.0.0.1",
+) -> None:
+    """Serve the lab: type a target, see the theory, watch algorithms learn it."""
+    from ..base.errors import BadData
+
+    try:
+        from ..lab.server import is_loopback, serve
+    except ImportError as error:
+        raise BadData(
+            f"the lab needs {error.name}. Install it with: pip install 'gradone[lab]'"
+        ) from None
+    if not is_loopback(host):
+        typer.echo(
+            f"Warning: {host} can be reached from other machines. Anybody who reaches it can use "
+            "this machine's processors; there is no password.",
+            err=True,
+        )
+    serve(host, port, lambda address: typer.echo(f"The lab is at {address}  (Ctrl-C stops it)"))

@@ -1,0 +1,100 @@
+"""Columns that say nothing, and columns that say too much."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ...learners.tabular import Column, Table
+
+_LEAK = 1e-6  # of the variance of the target that a single column leaves
+
+
+def useless_columns(table: Table) -> list[tuple[str, str]]:
+    """Columns that are constant or copies of others up to scale, each with a sentence on it."""
+    found: list[tuple[str, str]] = []
+    seen: dict[bytes, str] = {}
+    for name, column in table.columns.items():
+        fingerprint = _fingerprint(column)
+        if column.kind not in ("number", "category") or column.missing.all():
+            continue
+        if fingerprint is None:
+            found.append((name, f"'{name}' has the same value in every row and was left out."))
+        elif fingerprint in seen:
+            twin = seen[fingerprint]
+            found.append((name, f"'{name}' repeats '{twin}' (up to scale) and was left out."))
+        else:
+            seen[fingerprint] = name
+    return found
+
+
+def _fingerprint(column: Column) -> bytes | None:
+    """Equal for columns that are the same up to names, scale and origin; None if constant."""
+    if column.numbers is not None:
+        values = column.numbers
+        if column.missing.any():
+            low, high = np.nanmin(values), np.nanmax(values)
+        else:
+            low, high = values.min(), values.max()
+        if low == high:
+            return None if not column.missing.any() else values.tobytes()
+        scaled = (values - low) / (high - low)
+        if scaled[~column.missing][0] > 0.5:  # so that a column and its negative are the same
+            scaled = 1 - scaled
+        return np.round(scaled, 9).tobytes()
+    assert column.codes is not None
+    values, first_seen, which = np.unique(column.codes, return_index=True, return_inverse=True)
+    if len(values) == 1:
+        return None
+    return b"texts" + np.argsort(np.argsort(first_seen))[which].astype(np.int32).tobytes()
+
+
+def leaks(table: Table, y: np.ndarray, target: str) -> Iterator[str]:
+    """Warnings of columns that tell the target all by themselves.
+
+    A column does if the target is the same wherever it is (and it has few different values), or if
+    a target of numbers is a linear or a monotone function of it.
+
+    Parameters
+    ----------
+    table : Table
+        The features.
+    y : ndarray (n,)
+        The target.
+    target : str
+        Its name.
+    """
+    for name, column in table.columns.items():
+        seen = ~column.missing
+        x = (column.codes if column.numbers is None else column.numbers)[seen]  # type: ignore[index]
+        if _decides(x, y[seen]) or (column.numbers is not None and _follows(x, y[seen])):
+            yield (
+                f"'{name}' alone tells '{target}' without error (R² = 1). Unless it is known "
+                "before the target is, the target leaks into it and every score is worthless: "
+                f'leave it out with --drop "{name}".'
+            )
+
+
+def _decides(x: np.ndarray, y: np.ndarray) -> bool:
+    """Whether rows with the same x have the same y, and there are few different x.
+
+    Examples
+    --------
+    >>> _decides(np.repeat([1, 2, 3], 4), np.repeat(["a", "b", "a"], 4))
+    True
+    """
+    groups = len(np.unique(x))
+    _, which = np.unique(y, return_inverse=True)
+    pairs = len(np.unique(np.stack([x, which]), axis=1).T)
+    return pairs == groups and groups <= len(x) // 4
+
+
+def _follows(x: np.ndarray, y: np.ndarray) -> bool:
+    """Whether a target of numbers is a linear or monotone function of x."""
+    from scipy.stats import rankdata
+
+    if y.dtype.kind != "f":
+        return False
+    pairs = (x, y), (rankdata(x), rankdata(y))
+    return any(np.corrcoef(*pair)[0, 1] ** 2 > 1 - _LEAK for pair in pairs)

@@ -1,0 +1,206 @@
+"""``gd.compare``: theory and simulation on one axis, absences and failures told."""
+
+import json
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import gradone as gd
+from gradone.base.children import Outcome
+from gradone.base.curves import check_curve, curve
+from gradone.base.replicates import mean_over_replicates
+from gradone.experiments._common_quantities import common_quantities
+from gradone.experiments.compare import default_places, gathered, outcome_text
+from gradone.experiments.entrants import coarse_to_fine, line_up
+from gradone.experiments.sgd_pairs import exact_reuse, exact_sgd, flow_of, reuse_theory
+
+
+@pytest.mark.stat
+def test_sources_that_do_not_apply_fail_or_are_late_are_told_apart():
+    found = gd.compare(
+        "sin(z)",
+        d=40,
+        alpha=[1.0, 3.0],
+        replicates=2,
+        budget=120,
+        theories=["random_features", "depth", "lazy"],
+        learners=["random_features", "spectral_directions", "random_features_classifier"],
+        progress=False,
+    )
+    check_curve(found)
+    assert found.source.values.tolist() == [
+        "theory:random_features",
+        "simulation:random_features",
+        "simulation:spectral_directions",
+    ]
+    assert set(found.outcome.values) == {"done"}
+    absent = json.loads(found.attrs["not_covered"])
+    assert absent["theory:depth"].startswith("it is about targets of the class HierarchicalTarget")
+    assert absent["theory:lazy"] == "its axis is log n / log d"
+    assert absent["simulation:random_features_classifier"] == "it is for labels of two values"
+    # The numbers are those of the verbs, with the parameters that the docstring states.
+    alone = gd.predict(
+        "sin(z)", "random_features", alpha=[1, 3], width_ratio=2.0, ridge=1.0, activation="relu(z)"
+    )
+    theory = found.test_mse.sel(source="theory:random_features")
+    np.testing.assert_array_equal(theory.values, alone.test_mse.values.ravel())
+    runs = gd.simulate(
+        "sin(z)",
+        "random_features",
+        d=40,
+        alpha=[1, 3],
+        replicates=2,
+        width=80,
+        ridge=1.0,
+        test_samples=16384,
+    )
+    measured = found.test_mse.sel(source="simulation:random_features")
+    np.testing.assert_allclose(measured.values, runs.test_mse.mean("replicate").values.ravel())
+    assert found.test_mse.sel(source="simulation:spectral_directions").isnull().all()
+    assert gd.draw("error-vs-alpha", found).series
+
+
+def test_outcomes_of_every_kind_become_one_curve():
+    """Would catch: a failure that is stored as a number; a source that vanishes without a word."""
+
+    def at(alpha):
+        dims = ("alpha",)
+        one = curve(
+            {"test_mse": (dims, [alpha]), "test_mse_err": (dims, [0.0])},
+            {"alpha": [alpha]},
+            source="theory:a",
+            target="z1",
+        )
+        return {"theory:a": one, "simulation:b": one}
+
+    outcomes = {
+        "theory:a": Outcome(answers={1: at(2.0), 0: at(1.0)}, unfinished={2}),
+        "theory:c": Outcome(failures={0: "it broke"}),
+        "theory:e": Outcome(unfinished={0}),
+    }
+    found = gathered(outcomes, "alpha", gd.Target("z1"), {"theory:f": "no"}, params={}, seed=0)
+    ends = dict(zip(found.source.values.tolist(), found.outcome.values.tolist(), strict=True))
+    assert ends == {
+        "theory:a": "2 of 3 points within the budget",
+        "simulation:b": "2 of 3 points within the budget",
+        "theory:c": "failed: it broke",
+        "theory:e": "not finished within the budget",
+    }
+    assert found.test_mse.sel(source="simulation:b").values.tolist() == [1.0, 2.0]
+    assert found.test_mse.sel(source=["theory:c", "theory:e"]).isnull().all()
+
+
+def test_an_outcome_with_failures_among_answers_names_the_first():
+    outcome = Outcome(answers={0: 1}, failures={1: "it broke"})
+    assert outcome_text(outcome) == "1 failed: it broke"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"kappa": [1.5]}, "Target targets are compared along alpha, not kappa"),
+        ({"budget": 0}, "budget is a positive number of seconds"),
+        ({"d": 1}, "d must be an integer >= 2"),
+        ({"alpha": [-1.0]}, "alpha must be finite numbers > 0"),
+        ({"theories": ["astrology"]}, "unknown theory 'astrology'"),
+        ({"learners": ["nobody"]}, "unknown learner 'nobody'"),
+    ],
+)
+def test_mistakes_are_told_before_any_work(arguments, message):
+    with pytest.raises(gd.BadData, match=message):
+        gd.compare("z1*z2", **arguments)
+
+
+def test_pieces_of_a_curve_come_from_coarse_to_fine():
+    order = coarse_to_fine(25)
+    assert sorted(order) == list(range(25))
+    assert set(order[:5]) == {0, 24, 12, 6, 18}
+    assert coarse_to_fine(1) == [0]
+
+
+def test_places_reach_beyond_the_last_threshold():
+    for text, threshold in (("sign(z1*z2)", np.pi**2 / 4), ("z**2", 0.5), ("z", 0.0)):
+        grid, points = default_places(gd.Target(text))
+        assert grid[-1] >= max(2 * threshold, 4)
+        assert set(points) <= set(grid)
+    assert default_places(gd.zoo("sight"))[0][-1] > 2
+
+
+def test_learners_that_must_know_the_link_are_not_tried_on_hierarchical_targets():
+    places = np.array([1.2])
+    field = line_up(gd.zoo("sight"), d=32, grid=places, points=places, learners=["bayes_amp"])
+    assert "simulation:bayes_amp" in field.absent
+    assert field.axis == "kappa"
+
+
+# ---- common quantities
+
+
+def test_cosines_of_neurons_are_those_of_their_span():
+    """Against an explicit pair of subspaces; would catch Q left out, or M not squared."""
+    rng = np.random.default_rng(3)
+    W, W_star = rng.standard_normal((3, 9)), np.linalg.qr(rng.standard_normal((9, 2)))[0].T
+    M, Q = W @ W_star.T, W @ W.T
+    basis = np.linalg.qr(W.T)[0]
+    expected = np.linalg.svd(W_star @ basis, compute_uv=False) ** 2
+    values = {
+        "overlap": (("alpha", "neuron", "direction"), M[None]),
+        "norm": (("alpha", "neuron", "neuron2"), Q[None]),
+    }
+    values |= {f"{k}_err": (dims, np.zeros_like(v)) for k, (dims, v) in values.items()}
+    coords = {"alpha": [1.0], "neuron": [1, 2, 3], "neuron2": [1, 2, 3], "direction": [1, 2]}
+    made = curve(values, coords, source="theory:x", target="z1*z2")
+    found = common_quantities(made, "alpha").cosine2
+    np.testing.assert_allclose(found.values[0], expected, atol=1e-12)
+
+
+def test_a_learner_without_directions_has_errors_only():
+    runs = gd.simulate("z", "random_features", d=20, alpha=[2.0], replicates=2, width=10)
+    assert set(common_quantities(runs, "alpha").data_vars) >= {"test_mse", "test_mse_err"}
+
+
+def test_means_over_replicates_leave_gaps_out():
+    dims = ("alpha", "replicate")
+    runs = curve(
+        {
+            "q": (dims, [[1.0, 3.0, np.nan], [np.nan, np.nan, np.nan], [5.0, np.nan, np.nan]]),
+            "q_err": (dims, np.full((3, 3), 0.5)),
+            "converged": (dims, [[True, True, False]] * 3),
+            "status": (dims, [["", "", "lost"], ["a", "b", "c"], ["", "x", ""]]),
+        },
+        {"alpha": [1.0, 2.0, 3.0], "replicate": [0, 1, 2]},
+        source="simulation:x",
+        target="z",
+    )
+    mean = mean_over_replicates(runs)
+    np.testing.assert_array_equal(mean.q, [2.0, np.nan, 5.0])
+    np.testing.assert_array_equal(mean.q_err[:2], [1.0, np.nan])
+    assert not mean.converged.any()
+    assert mean.status.values.tolist() == ["lost", "a", "x"]
+    xr.testing.assert_identical(mean_over_replicates(mean), mean)
+
+
+# ---- SGD and its limits, from equal starts
+
+
+@pytest.mark.stat
+def test_exact_sgd_follows_its_flow():
+    """Would catch: a step or a time that is wrong by a factor of two, which moves the first
+    recovery from 0.42 to 0.57 or 0.70."""
+    target = gd.Target("tanh(z)")
+    run = exact_sgd(target, d=1000, times=np.array([2.0, 5.0, 10.0]), replicates=12)
+    flow = flow_of(target, run)
+    measured = mean_over_replicates(run).recovery.isel(direction=0).values
+    np.testing.assert_allclose(flow.time.values, run.time.values)
+    np.testing.assert_allclose(flow.recovery.isel(direction=0).values, measured, atol=0.04)
+
+
+@pytest.mark.stat
+def test_exact_reuse_follows_its_mean_field():
+    target = gd.Target("tanh(z)")
+    run = exact_reuse(target, d=1000, alpha=4.0, replicates=12)
+    theory = common_quantities(reuse_theory(target, run, alpha=4.0), "alpha").cosine2.item()
+    placed = run.assign_coords(alpha=4.0).expand_dims("alpha")
+    measured = common_quantities(placed, "alpha").cosine2.item()
+    assert theory == pytest.approx(measured, abs=0.03)
