@@ -187,8 +187,9 @@ def run_rotated(seeds: list[int], only: list[str]) -> list[dict[str, Any]]:
                 flush=True,
             )
         median = {key: float(np.median(values)) for key, values in scores.items()}
+        other = f"{median['xrfm']:.3f}" if xrfm else f"{recorded:.3f}*"
         verdict = "" if 7005 not in seeds else f"  to reach at 7005: {reference:.3f}"
-        print(f"{name:32} median  R² {median['gradone']:.3f}  xrfm {median['xrfm']:.3f}{verdict}")
+        print(f"{name:32} median  R² {median['gradone']:.3f}  xrfm {other}{verdict}")
     return found
 
 

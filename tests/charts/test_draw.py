@@ -69,6 +69,16 @@ def test_sources_of_one_dataset_are_drawn_apart():
     assert len(gd.draw("overlap_vs_alpha", joined).series) == 4
 
 
+def test_grids_of_different_sources_leave_no_gaps_in_lines():
+    theory = overlaps("theory:bayes_amp", THEORY, converged=("alpha", np.full(3, True)))
+    runs = overlaps("simulation:bayes_amp", RUNS).assign_coords(alpha=[1.5, 2.0, 2.5])
+    sources = [curve.assign_coords(source=curve.attrs["source"]) for curve in (theory, runs)]
+    joined = xr.concat(sources, dim="source", join="outer")
+    series = gd.draw("overlap-vs-alpha", joined).series
+    assert [one.x for one in series if one.kind == "line"] == [(1.0, 2.0, 3.0)] * 2
+    assert [one.x for one in series if one.kind == "points"] == [(1.5, 2.0, 2.5)] * 2
+
+
 def test_what_did_not_converge_is_not_drawn():
     good = np.array([True, False, True])
     theory = overlaps("theory:bayes_amp", THEORY, converged=("alpha", good))

@@ -141,6 +141,23 @@ def test_shards_merge_to_the_same_store(folder, tmp_path):
 
 
 @pytest.mark.stat
+def test_a_damaged_store_is_salvaged_and_completed(folder, tmp_path):
+    spec = shutil.copy(folder / "tiny.toml", tmp_path)
+    with contextlib.closing(sqlite3.connect(folder / "runs.db")) as whole:
+        whole.execute("VACUUM INTO ?", (str(tmp_path / "runs.db"),))
+    size = (tmp_path / "runs.db").stat().st_size
+    os.truncate(tmp_path / "runs.db", size - 3 * 4096)
+    refused = invoke(tmp_path, spec, "--executor", "serial", "--quiet")
+    assert refused.exit_code == 2
+    assert "--salvage --store" in refused.stderr
+    saved = invoke(tmp_path, spec, "--salvage")
+    match = re.search(r"(\d+) cells are saved in (\S+), (?:at least )?(\d+) are lost", saved.stdout)
+    assert int(match[1]) + int(match[3]) == 8
+    again = gradone(tmp_path, spec, "--store", match[2], "--executor", "serial", "--json")
+    assert json.loads(again.stdout)["done"] == int(match[3])
+
+
+@pytest.mark.stat
 def test_a_dry_run_writes_nothing(tmp_path):
     (tmp_path / "tiny.toml").write_text(SPEC)
     run = gradone(tmp_path, "tiny.toml", "--dry-run", "--workers", 2)

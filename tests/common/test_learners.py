@@ -29,8 +29,8 @@ GIVEN = {
     "phd": {"n_components": 1},
     "layerwise": {"widths": (32, 16), "steps": 60},
     "joint_network": {"widths": (32, 16), "steps": 60},
-    "feature_regressor": {"max_directions": 1, "cv": 2, "n_landmarks": 30},
-    "feature_classifier": {"max_directions": 1, "cv": 2, "n_landmarks": 30},
+    "feature_regressor": {"max_directions": 1, "cv": 1, "n_landmarks": 30},
+    "feature_classifier": {"max_directions": 1, "cv": 1, "n_landmarks": 30},
 }
 NAMES = list(LEARNERS)
 SECTIONS = ("Parameters", "Attributes", "Notes", "References", "Examples")

@@ -191,6 +191,19 @@ def test_axes_of_one_algorithm_hold_the_single_values_of_others():
     assert places == [(0, 2, 0), (0, 0, 0), (1, 1, 0), (2, slice(None), 0)]
 
 
+def test_a_theory_may_be_taken_in_the_limit():
+    both = [{"theory": "lazy", "d": "none"}, {"learner": "giant_step"}]
+    layout = experiment(both, grid={"d": [20, 40], "kappa": [1.0, 1.5]}).layout
+    assert layout.coords["d"].tolist() == [20, 40]
+    limits = [cell for cell in layout.cells if cell.algorithm.kind == "theory"]
+    assert [cell.arguments for cell in limits] == [
+        {"d": None, "kappa": 1},
+        {"d": None, "kappa": 1.5},
+    ]
+    finite = experiment([{"theory": "lazy"}], grid={"d": [20, 40], "kappa": [1.0, 1.5]})
+    assert len(finite.cells()) == 4
+
+
 def test_a_theory_that_does_not_cover_a_target_is_left_out():
     layout = experiment([{"theory": "depth", "kappa": 1.5}], targets=["z1", gd.zoo("sight")]).layout
     assert len(layout.cells) == 1

@@ -12,7 +12,7 @@ from gradone.base.curves import check_curve, curve
 from gradone.base.replicates import mean_over_replicates
 from gradone.experiments._common_quantities import common_quantities
 from gradone.experiments.compare import default_places, gathered, outcome_text
-from gradone.experiments.entrants import coarse_to_fine, line_up
+from gradone.experiments.entrants import Field, coarse_to_fine, line_up
 from gradone.experiments.sgd_pairs import exact_reuse, exact_sgd, flow_of, reuse_theory
 
 
@@ -79,7 +79,8 @@ def test_outcomes_of_every_kind_become_one_curve():
         "theory:c": Outcome(failures={0: "it broke"}),
         "theory:e": Outcome(unfinished={0}),
     }
-    found = gathered(outcomes, "alpha", gd.Target("z1"), {"theory:f": "no"}, params={}, seed=0)
+    field = Field("alpha", (), {"theory:f": "no"}, np.array([1.0, 2.0, 3.0]))
+    found = gathered(outcomes, field, gd.Target("z1"), params={}, seed=0)
     ends = dict(zip(found.source.values.tolist(), found.outcome.values.tolist(), strict=True))
     assert ends == {
         "theory:a": "2 of 3 points within the budget",
@@ -87,7 +88,7 @@ def test_outcomes_of_every_kind_become_one_curve():
         "theory:c": "failed: it broke",
         "theory:e": "not finished within the budget",
     }
-    assert found.test_mse.sel(source="simulation:b").values.tolist() == [1.0, 2.0]
+    np.testing.assert_array_equal(found.test_mse.sel(source="simulation:b"), [1.0, 2.0, np.nan])
     assert found.test_mse.sel(source=["theory:c", "theory:e"]).isnull().all()
 
 

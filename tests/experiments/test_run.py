@@ -191,6 +191,13 @@ def test_what_does_not_fit_is_refused_before_the_store_is_made(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_what_is_done_already_is_not_refused(folder, found, monkeypatch):
+    monkeypatch.setattr("gradone.experiments.costs.available_memory", lambda: 1000)
+    xr.testing.assert_identical(run(folder), found)
+    with pytest.raises(gd.TooLarge):
+        run(folder, seed=3)
+
+
 def test_an_interrupted_run_gives_what_is_done(tmp_path):
     class Impatient:
         def step(self, i, total, **scalars):

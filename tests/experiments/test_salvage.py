@@ -116,7 +116,7 @@ def test_a_store_that_was_cut_off_says_how_to_save_the_rest(path):
     path.write_bytes(path.read_bytes()[: 20 * PAGE])
     before = path.read_bytes()
     for mode in ("rw", "ro"):
-        with pytest.raises(StoreError, match=r"damaged .*\n .*salvage\(.*runs.db"):
+        with pytest.raises(StoreError, match=r"damaged .*\n .*--salvage --store .*runs.db"):
             Store(path, mode)
     assert path.read_bytes() == before
 

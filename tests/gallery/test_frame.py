@@ -148,6 +148,17 @@ def test_the_command_writes_files_and_a_table(example, tmp_path):
     assert stored["origin"]["command"] == f"gradone figure {example} --size small"
 
 
+def test_the_command_answers_in_json(example, tmp_path):
+    result = runner.invoke(app, ["figure", example, "--out", str(tmp_path), "--json"])
+    (row,) = json.loads(result.stdout)
+    assert row["ok"]
+    assert row["claims"] == [{"text": "squares grow", "holds": True, "found": "1 < 4 < 9"}]
+    assert all((tmp_path / path).exists() for path in row["files"])
+    assert 0 <= row["cpu_seconds"] < row["budget"] == 10
+    listed = json.loads(runner.invoke(app, ["figure", "--list", "--json"]).stdout)
+    assert listed[example] == "The square of α."
+
+
 @pytest.mark.parametrize("trouble", ["broken", "holds"])
 def test_the_command_tells_what_failed(example, tmp_path, trouble):
     setattr(Example, trouble, trouble == "broken")
@@ -164,7 +175,11 @@ def test_the_command_lists_figures(example):
 
 @pytest.mark.parametrize(
     ("words", "problem"),
-    [([], "--all"), (["parity-amq"], "Did you mean 'parity-amp'"), (["--size", "x"], "--all")],
+    [
+        ([], "--all"),
+        (["parity-amq"], "Did you mean 'parity-amp'"),
+        (["parity-amp", "--size", "x"], "small or paper, got 'x'"),
+    ],
 )
 def test_the_command_refuses_what_it_cannot_make(words, problem, tmp_path):
     result = runner.invoke(app, ["figure", *words, "--out", str(tmp_path / "a")])

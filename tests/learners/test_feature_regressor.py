@@ -90,6 +90,7 @@ def test_a_linear_function_has_one_direction_and_needs_nothing_but_ridge():
     assert "ridge predicts best" in fitted.diagnosis_
 
 
+@pytest.mark.stat
 def test_directions_get_better_with_more_rows():
     """The error 1 - cos falls like 1/n with noisy labels: eight times the rows, an eighth of it."""
     X, y, W = rotated(lambda a, b: a * b, n=1600, d=8, r=2, seed=3)
@@ -159,6 +160,7 @@ def test_the_units_of_columns_and_labels_do_not_matter(product):
     np.testing.assert_allclose(np.abs(again.directions_), np.abs(fitted.directions_), atol=1e-5)
 
 
+@pytest.mark.stat
 @pytest.mark.parametrize("function", [lambda a, b: a * b, lambda a, b: np.tanh(a) + b**2])
 def test_directions_turn_with_the_inputs(function):
     """Inputs with exactly unit covariance, so that standardization does not prefer axes."""

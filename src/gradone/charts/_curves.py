@@ -185,21 +185,24 @@ def _entries(part: Part, along: Sequence[str], variables: Sequence[str]) -> Iter
     name = variable_of(part, variables)
     coordinate = part.data[axis_of(part, along)]
     mean, error = average(part.data, name)
-    if part.is_theory and "converged" in part.data:
-        mean = mean.where(part.data.converged)
     if {"direction", "direction2"} <= set(mean.dims):
         mean, error = _diagonal(mean), _diagonal(error)
+    # Sources on different grids share one dataset with nothing where another source has a number.
+    present = mean.notnull()
+    if part.is_theory and "converged" in part.data:
+        mean = mean.where(part.data.converged == 1)
     dim = coordinate.dims[0] if coordinate.dims else axis_of(part, along)
     if dim not in mean.dims:
         raise BadData(f"'{name}' of '{part.source}' does not vary with {dim}")
     others = [str(other) for other in mean.dims if other != dim]
     for values in itertools.product(*(mean[other].values for other in others)):
         place = dict(zip(others, values, strict=True))
-        y, yerr = mean.sel(place).values, error.sel(place).values
+        there = present.sel(place).values
+        y, yerr = mean.sel(place).values[there], error.sel(place).values[there]
         if np.isnan(y).all():
             continue
         key = tuple((other, value) for other, value in place.items() if mean.sizes[other] > 1)
-        yield _Entry(part, key, np.asarray(coordinate.values, dtype=float), y, yerr)
+        yield _Entry(part, key, np.asarray(coordinate.values, dtype=float)[there], y, yerr)
 
 
 def _diagonal(matrix: xr.DataArray) -> xr.DataArray:

@@ -21,6 +21,7 @@ _MARKERS = {
 _PIXELS = 96 / 72  # pixels for each point
 _FONT = {"family": "STIXGeneral, STIX Two Text, Times New Roman, serif", "size": 14}
 _ROW, _LEGEND_ROW = 330, 22  # pixels
+_SHORT = 2.0  # decades of a logarithmic axis that has numbers between the powers
 _GAP, _SCALE = 0.11, 0.09  # shares of the width: between panels, for a color scale
 
 
@@ -88,8 +89,10 @@ def _panel(
     inner: float,
 ) -> None:
     number = "" if place == 0 else str(place + 1)
-    layout[f"xaxis{number}"] = _axis(chart.x) | {"domain": list(across), "anchor": f"y{number}"}
-    layout[f"yaxis{number}"] = _axis(chart.y) | {"domain": list(up), "anchor": f"x{number}"}
+    for side, axis, domain in (("x", chart.x, across), ("y", chart.y, up)):
+        other = "y" if side == "x" else "x"
+        place_of = {"domain": list(domain), "anchor": f"{other}{number}"}
+        layout[f"{side}axis{number}"] = _axis(axis, _ends(chart, side)) | place_of
     if chart.square:
         layout[f"yaxis{number}"] |= {"scaleanchor": f"x{number}", "scaleratio": 1}
     layout[f"legend{number}"] = {
@@ -115,9 +118,27 @@ def _panel(
                 trace_bar |= {"x": across[1] + 0.005, "y": middle, "len": up[1] - up[0]}
 
 
-def _axis(axis: Axis) -> dict[str, Any]:
+def _ends(chart: Chart, side: str) -> tuple[float, float]:
+    """Smallest and largest positive number of an axis."""
+    places = [place for one in chart.series for place in getattr(one, side) if place > 0]
+    low, high = getattr(chart, side).range or (None, None)
+    return low or min(places, default=1.0), high or max(places, default=1.0)
+
+
+def _logarithmic_marks(low: float, high: float) -> dict[str, Any]:
+    """Numbers at 1, 2, 5 on short axes, where powers of ten would be too few."""
+    decades = math.log10(high / low)
+    if decades > _SHORT:
+        return {"dtick": max(1, math.ceil(decades / 6)), "minor": {"ticks": "outside"}}
+    first, last = math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 1
+    places = [part * 10.0**power for power in range(first, last + 1) for part in (1, 2, 5)]
+    return {"tickvals": places, "ticktext": [f"{place:g}" for place in places]}
+
+
+def _axis(axis: Axis, ends: tuple[float, float]) -> dict[str, Any]:
     found: dict[str, Any] = {
-        "title": {"text": to_html(axis.label), "standoff": 8},
+        "title": {"text": to_html(axis.label), "standoff": 8, "font": {"size": 14}},
+        "tickfont": {"size": 12},
         "type": axis.scale,
         "showline": True,
         "linewidth": 1,
@@ -126,11 +147,12 @@ def _axis(axis: Axis) -> dict[str, Any]:
         "zeroline": False,
     }
     if axis.scale == "log":
-        found |= {"exponentformat": "power", "nticks": 7, "minor": {"ticks": "outside"}}
+        found |= {"exponentformat": "power", **_logarithmic_marks(*sorted(ends))}
     if axis.range is not None:
         log = axis.scale == "log"
         found["range"] = [math.log10(end) if log and end is not None else end for end in axis.range]
     if axis.ticks is not None:
+        found.pop("dtick", None)
         found["tickvals"] = [place for place, _ in axis.ticks]
         found["ticktext"] = [to_html(name) for _, name in axis.ticks]
     return found

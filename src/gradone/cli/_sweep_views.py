@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -66,8 +67,8 @@ def show_standing(spec: Path, store: Path, size: str | None, as_json: bool) -> N
 def show_costs(experiment: Experiment, store: Path, workers: int | None, as_json: bool) -> None:
     """Cells, time and memory of a sweep."""
     from ..base.memory import human_bytes
-    from ..dynamics._run import available_cores
     from ..experiments.costs import cost, require_room
+    from ..experiments.executors import choose_executor
     from ..experiments.store import Store
     from ._sweep_bar import duration
 
@@ -75,7 +76,7 @@ def show_costs(experiment: Experiment, store: Path, workers: int | None, as_json
     if store.exists():
         with Store(store, "ro") as opened:
             known = opened.keys()
-    workers = workers or available_cores()
+    workers = choose_executor("processes", workers).workers
     totals: dict[str, list[float]] = {}
     for cell in experiment.cells():
         row = totals.setdefault(f"{cell.algorithm.kind} {cell.algorithm.name}", [0, 0, 0.0, 0])
@@ -105,7 +106,7 @@ def show_costs(experiment: Experiment, store: Path, workers: int | None, as_json
             f"{cells - int(stored)} cells to compute, about {duration(seconds / workers)} with "
             f"{workers} workers. Nothing was run."
         )
-    require_room(experiment.cells())
+    require_room(cell for cell in experiment.cells() if cell.key not in known)
 
 
 def show_export(experiment: Experiment, store: Path, path: Path, as_json: bool) -> None:
@@ -147,6 +148,22 @@ def show_merge(
     typer.echo(
         f"{merged.added} cells came in, {merged.known} were there. Of the {found.cells} cells of "
         f"{experiment.name}, {found.done} are done, {found.failed} failed, {found.missing} missing."
+    )
+
+
+def show_salvage(spec: Path, store: Path, as_json: bool) -> None:
+    """Save what can be read of a damaged store into a new one, and say what is lost."""
+    from ..experiments.salvage import salvage
+
+    found = salvage(store)
+    if as_json:
+        counts = {"store": str(found.path), "saved": found.saved, "lost": found.lost}
+        typer.echo(json.dumps(counts | {"lost_is_exact": found.lost_is_exact}, indent=2))
+        return
+    lost = f"{'' if found.lost_is_exact else 'at least '}{found.lost}"
+    go_on = shlex.join(["gradone", "sweep", str(spec), "--store", str(found.path)])
+    typer.echo(
+        f"{found.saved} cells are saved in {found.path}, {lost} are lost. To compute these: {go_on}"
     )
 
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ._app import MISTAKE, app
+from ._target import AsJson
 
 if TYPE_CHECKING:
-    from ..gallery import Reproduction
+    from ..experiments.store import Store
 
-_FAILED = 3  # exit code when some of the figures could not be made
+_FAILED = 3  # exit code when some of the figures could not be made, or say something else
 
 
 @app.command()
@@ -24,90 +26,103 @@ def figure(
     size: Annotated[str, typer.Option("--size", help="small or paper.")] = "small",
     out: Annotated[Path, typer.Option("--out", help="Folder for the files.")] = Path("figures"),
     show_list: Annotated[bool, typer.Option("--list", help="Show the names and stop.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Make figures of the literature again, with theory."""
+    from ..base.errors import BadData
     from ..experiments.store import Store
     from ..gallery import FIGURES
 
     if show_list:
-        _list()
+        _list(as_json)
         return
     chosen = list(FIGURES) if everything else list(dict.fromkeys(names or ()))
     if not chosen:
         typer.echo("Give names of figures, or --all. `gradone figure --list` shows them.", err=True)
         raise typer.Exit(MISTAKE)
+    # A mistake must not wait for the figures before it.
     for name in chosen:
-        FIGURES[name]  # a mistyped name must not wait for the figures before it
+        if size not in FIGURES[name].budget:
+            raise BadData(f"the size of a figure is small or paper, got '{size}'")
     out.mkdir(parents=True, exist_ok=True)
-    rows, failed = [], 0
     with Store(out / "gallery.db") as store:
-        for name in chosen:
-            row, ok = _make(name, size, out, store)
-            rows.append(row)
-            failed += not ok
-    _table(rows)
-    typer.echo(f"The files are in {out}.")
-    if failed:
+        rows = [_make(name, size, out, store, quiet=as_json) for name in chosen]
+    if as_json:
+        typer.echo(json.dumps(rows, indent=2, allow_nan=False))
+    else:
+        _table(rows)
+        typer.echo(f"The files are in {out}.")
+    if not all(row["ok"] for row in rows):
         raise typer.Exit(_FAILED)
 
 
-def _make(name: str, size: str, out: Path, store: Any) -> tuple[tuple[str, ...], bool]:
-    """Row of the table, and whether the figure was made and its claims hold."""
+def _make(name: str, size: Any, out: Path, store: Store, *, quiet: bool) -> dict[str, Any]:
+    """What became of one figure; `ok` if it was made and its claims hold."""
     from ..base.errors import GradoneError
     from ..charts import plain_text
     from ..gallery import FIGURES, reproduce
 
+    row: dict[str, Any] = {"name": name, "size": size, "budget": FIGURES[name].budget[size]}
     try:
-        made: Reproduction = reproduce(name, size, store=store)  # type: ignore[arg-type]
+        made = reproduce(name, size, store=store)
         files = made.save(out)
     except GradoneError as error:
-        if size not in FIGURES[name].budget:
-            raise
         typer.echo(f"{name}: failed. {type(error).__name__}: {error}", err=True)
-        return (name, f"{FIGURES[name].budget[size]:.0f}", "failed", "", ""), False
-    typer.echo(f"{name}: {plain_text(made.sentence)}")
+        return row | {"ok": False, "error": f"{type(error).__name__}: {error}"}
+    if not quiet:
+        typer.echo(f"{name}: {plain_text(made.sentence)}")
     for claim in made.claims:
         if not claim.holds:
             typer.echo(f"  does not hold here: {claim}", err=True)
-    held = sum(claim.holds for claim in made.claims)
-    suffixes = " ".join(path.suffix for path in files)
-    row = (
-        name,
-        f"{made.budget:.0f}",
-        f"{made.seconds:.1f}",
-        f"{held}/{len(made.claims)}",
-        f"{name}: {suffixes}",
-    )
-    return row, held == len(made.claims)
+    return row | {
+        "ok": all(claim.holds for claim in made.claims),
+        "cpu_seconds": round(made.seconds, 2),
+        "claims": [
+            {"text": claim.text, "holds": claim.holds, "found": claim.found}
+            for claim in made.claims
+        ],
+        "files": [str(path) for path in files],
+    }
 
 
-def _table(rows: list[tuple[str, ...]]) -> None:
+def _table(rows: list[dict[str, Any]]) -> None:
     from rich.table import Table
     from rich.text import Text
 
     from ._terminal import console, show
 
-    screen = console()
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for title in ("figure", "budget s", "CPU s", "claims"):
-        right = title in ("budget s", "CPU s", "claims")
-        table.add_column(title, justify="right" if right else "left", no_wrap=True)
+        table.add_column(title, justify="left" if title == "figure" else "right", no_wrap=True)
     table.add_column("files", overflow="fold")
     for row in rows:
-        table.add_row(*(Text(word) for word in row))
+        words = [row["name"], f"{row['budget']:.0f}"]
+        if "error" in row:
+            words.append("failed")
+        else:
+            held = sum(claim["holds"] for claim in row["claims"])
+            suffixes = " ".join(Path(path).suffix for path in row["files"])
+            words += [f"{row['cpu_seconds']:.1f}", f"{held}/{len(row['claims'])}", suffixes]
+        table.add_row(*map(Text, words))
+    screen = console()
     show(screen, "")
     show(screen, table)
 
 
-def _list() -> None:
+def _list(as_json: bool) -> None:
+    from ..charts import plain_text
+    from ..gallery import FIGURES
+
+    sentences = {name: plain_text(FIGURES[name].sentence) for name in FIGURES}
+    if as_json:
+        typer.echo(json.dumps(sentences, indent=2))
+        return
     from rich.table import Table
     from rich.text import Text
 
-    from ..charts import plain_text
-    from ..gallery import FIGURES
     from ._terminal import console, show
 
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
-    for name in FIGURES:
-        table.add_row(Text(name, style="bold cyan"), Text(plain_text(FIGURES[name].sentence)))
+    for name, sentence in sentences.items():
+        table.add_row(Text(name, style="bold cyan"), Text(sentence))
     show(console(), table)

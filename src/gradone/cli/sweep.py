@@ -15,6 +15,7 @@ from ._sweep_views import (
     show_costs,
     show_export,
     show_merge,
+    show_salvage,
     show_standing,
     show_summary,
 )
@@ -62,6 +63,9 @@ def sweep(
     merge: Annotated[
         bool, typer.Option("--merge", help="Take over the cells of other stores: --merge FILES.")
     ] = False,
+    salvage: Annotated[
+        bool, typer.Option("--salvage", help="Save what can be read of a damaged store.")
+    ] = False,
     slurm_script: Annotated[
         bool, typer.Option("--slurm-script", help="Print a job array for sbatch.")
     ] = False,
@@ -89,12 +93,16 @@ def sweep(
         "--retry-failed": retry_failed,
         "--export": export is not None,
         "--merge": merge,
+        "--salvage": salvage,
         "--slurm-script": slurm_script,
     }
     if len(chosen := [mode for mode, given in modes.items() if given]) > 1:
         raise BadData(f"{' and '.join(chosen)} exclude each other; give one")
     if bool(files) != merge:
         raise BadData("write --merge FILES to take over the cells of other stores")
+    if salvage:
+        show_salvage(spec, store, as_json)
+        return
     if status:
         show_standing(spec, store, size, as_json)
         return
@@ -135,11 +143,12 @@ def _executor(
 ) -> Any:
     """Where cells are computed; a mistake must not wait until the store is made."""
     from ..experiments.executors import choose_executor
-    from ..experiments.executors.slurm import Slurm
 
     if cluster is not None:
         return cluster if "://" in cluster else f"tcp://{cluster}"
     if name == "slurm":
+        from ..experiments.executors.slurm import Slurm
+
         return Slurm(workers or 1, walltime=walltime, memory=memory, queue=queue)
     choose_executor(name, workers)
     return name
@@ -147,13 +156,12 @@ def _executor(
 
 def _opened(experiment: Experiment, mark: str, store: Path, where: Any) -> Store:
     """Store that remembers the cells of the spec; made only if they fit into memory."""
-    from ..experiments.costs import require_room
+    from ..experiments.run import require_local_room
     from ..experiments.status import remember_cells
     from ..experiments.store import Store
 
     cells = experiment.cells()
-    if where in ("processes", "serial", "dask"):
-        require_room(cells)
+    require_local_room(cells, store, where)
     opened = Store(store)
     remember_cells(opened, mark, [cell.key for cell in cells])
     return opened

@@ -205,8 +205,8 @@ def explained(error: sqlite3.DatabaseError, path: Path) -> GradoneError:
 
 def damaged(path: Path, what: str) -> StoreError:
     """Error about a store of which only a part can be read."""
-    call = f"from gradone.experiments.salvage import salvage; print(salvage({str(path)!r}))"
     return StoreError(
         f"{path} is damaged ({what}). Save all that can be read into a new file and go on with "
-        f"that, what is missing is computed again:\n    python -c {shlex.quote(call)}"
+        "that, what is missing is computed again:\n"
+        f"    gradone sweep SPEC --salvage --store {shlex.quote(str(path))}"
     )

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from ..analysis.analyze import Analysis
+    from .entrants import Field
 
 PRELOAD = ("gradone.experiments._warm",)
 """Modules that children need, imported once."""
@@ -87,7 +88,7 @@ def compare(
 
     Examples
     --------
-    >>> found = compare("z1*z2", d=100, alpha=[0.5, 2.0], replicates=1, progress=False,
+    >>> found = compare("z1*z2", d=100, alpha=[0.5, 2.0], replicates=1, budget=600, progress=False,
     ...                 theories=["bayes_amp", "one_step"], learners=["spectral_directions"])
     >>> found.source.values.tolist()
     ['theory:bayes_amp', 'simulation:spectral_directions']
@@ -134,7 +135,7 @@ def compare(
     finally:
         bar.close()
     params = {"d": d, "replicates": replicates, "budget": budget, "noise": target.noise}
-    return gathered(outcomes, field.axis, target, field.absent, params=params, seed=seed)
+    return gathered(outcomes, field, target, params=params, seed=seed)
 
 
 def default_places(target: Sampled, analysis: Any = None) -> tuple[np.ndarray, np.ndarray]:
@@ -175,18 +176,18 @@ def _last_alpha(analysis: Any) -> float:
 
 def gathered(
     outcomes: Mapping[str, Outcome],
-    axis: str,
+    field: Field,
     target: Sampled,
-    absent: Mapping[str, str],
     *,
     params: Mapping[str, Any],
     seed: int,
 ) -> xr.Dataset:
-    """One curve over ``source`` of what the tasks gave."""
+    """One curve over ``source`` of what the tasks gave; points that are not there are NaN."""
     import xarray as xr
 
     from .entrants import joined
 
+    axis = field.axis
     curves: dict[str, xr.Dataset] = {}
     ends: dict[str, str] = {}
     for name, outcome in outcomes.items():
@@ -196,10 +197,10 @@ def gathered(
             ends[source] = outcome_text(outcome)
             if pieces:
                 curves[source] = joined([piece[source] for piece in pieces], axis)
-    named = dict.fromkeys(ends)
     empty = xr.Dataset(coords={axis: np.empty(0)})
-    parts = [curves.get(source, empty) for source in named]
-    found = _stacked(parts, list(named)) if parts else empty.expand_dims(source=[])
+    parts = [curves.get(source, empty) for source in ends]
+    found = _stacked(parts, ends) if parts else empty.expand_dims(source=[])
+    found = found.reindex({axis: np.union1d(found[axis].values, field.places)})
     values = {
         str(name): (found[name].dims, found[name].values)
         for name in found.data_vars
@@ -213,8 +214,8 @@ def gathered(
         params=params,
         seed=seed,
     )
-    whole = whole.assign_coords(outcome=("source", [ends[source] for source in named]))
-    whole.attrs["not_covered"] = json.dumps(dict(absent))
+    whole = whole.assign_coords(outcome=("source", list(ends.values())))
+    whole.attrs["not_covered"] = json.dumps(dict(field.absent))
     whole.attrs["notes"] = json.dumps(
         {name: outcome.notes for name, outcome in outcomes.items() if outcome.notes}
     )

@@ -62,11 +62,14 @@ class Field:
         Their pieces give ``{source: curve}``; the name of a task is that of its first source.
     absent : dict of str to str
         Source to the reason why it has no curve.
+    places : ndarray
+        All values of the axis.
     """
 
     axis: str
     tasks: tuple[Task, ...]
     absent: Mapping[str, str] = field(default_factory=dict)
+    places: np.ndarray = field(default_factory=lambda: np.empty(0))
 
 
 def line_up(
@@ -130,7 +133,7 @@ def line_up(
         shared = {**common, "name": name, "axis": axis, "replicates": replicates, "seed": seed}
         pieces = [(simulated, {**shared, "place": float(points[i])}) for i in order]
         tasks.append(Task(f"simulation:{name}", pieces))
-    return Field(axis, tuple(tasks), absent)
+    return Field(axis, tuple(tasks), absent, np.union1d(grid, points))
 
 
 # Theories whose whole curve takes less than a second.
@@ -278,7 +281,7 @@ def simulated(
         n=n,
         replicates=replicates,
         seed=seed,
-        # Labels may have heavy tails; where a prediction is a matrix product more of them are cheap.
+        # Labels may have heavy tails; where a prediction is a matrix product many are cheap.
         test_samples=16384 if name in ("random_features", "giant_step") else 4096,
         progress=False,
         **learner_settings(name, target, d),

@@ -195,7 +195,7 @@ def _coordinates(
     for run in runs:
         # One that has a single value of what is an axis for others stands at that value.
         for name, value in {**run.shared, **run.own}.items():
-            if name in found and name not in run.axes:
+            if name in found and name not in run.axes and value is not None:
                 found[name].append(value)
     order = [*_ORDER, *(name for name in found if name not in _ORDER)]
     coords = {name: _sorted(name, found[name]) for name in order if name in found}
@@ -239,7 +239,7 @@ def _place(
         fixed[name]
         if name in fixed
         else where[name][_mark(point[name])]
-        if name in point
+        if point.get(name) is not None
         else slice(None)
         for name in coords
         if name != "replicate"

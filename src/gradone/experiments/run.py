@@ -88,8 +88,7 @@ def run(
         experiment = Experiment.read(experiment)
     chosen = experiment.sized(size)
     cells = chosen.cells()
-    if executor in ("processes", "serial", "dask"):
-        require_room(cells)
+    require_local_room(cells, store, executor)
     with Store(store) as opened:
         summary = execute(
             chosen.name,
@@ -104,6 +103,19 @@ def run(
         if summary.interrupted:
             _LOG.warning("the run was interrupted; the same call goes on with the missing cells")
         return collect(chosen, opened)
+
+
+def require_local_room(
+    cells: Sequence[Cell], store: str | Path, executor: str | Executor | Client
+) -> None:
+    """Refuse cells that are to be computed on this machine and do not fit into its memory."""
+    if executor not in ("processes", "serial", "dask"):
+        return
+    known: set[str] = set()
+    if Path(store).exists():
+        with Store(store, "ro") as opened:
+            known = opened.keys()
+    require_room(cell for cell in cells if cell.key not in known)
 
 
 def execute(

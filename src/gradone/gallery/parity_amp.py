@@ -81,7 +81,7 @@ class ParityAmp(GalleryFigure):
                 line("state evolution", theory.alpha, theory.zero_one_error, color=BLUE),
                 points(f"Bayes-AMP, $d={d}$", alpha, wrong, spread, color=BLUE),
             ),
-            legend="lower left",
+            legend="upper right",
         )
         return Panels(self.title, (left, right), self.sentence)
 

@@ -51,9 +51,9 @@ def analysis(target: str, noise: float | None) -> Answer:
     """Formula, verdict, exponents, energies and stairs of a target."""
     from ..analysis.analyze import analyze
     from ..base.children import Outcome
-    from ..report.panels import energies
     from ..report.stairs import draw_stairs, giant_steps, grand_steps, level_steps
     from ..report.study import Study
+    from ..report.target_charts import energies
     from ..report.words import exponent_cards, verdict
     from ..targets.hierarchy import HierarchicalTarget
     from ..targets.naming import find_target
@@ -116,7 +116,7 @@ def sources(target: str, noise: float | None) -> Answer:
     is_deep = isinstance(found, HierarchicalTarget)
     return {
         "axis": "kappa" if is_deep else "alpha",
-        "r": None if is_deep else found.r,
+        "r": getattr(found, "r", None),
         "race": covered(found),
         "rules": {} if is_deep else RULES,
         "theories": theories(found),

@@ -21,6 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from ..base.children import child_context
 from ..targets.zoo import zoo
 from . import answers, scripts
+from .contestants import PREDICTED
 from .guard import Guard
 from .questions import Busy, Questions, Unanswered
 from .runs import Run, Runs
@@ -65,7 +66,10 @@ class Lab:
 
     def __init__(self, settings: Settings) -> None:
         context = child_context(PRELOAD)
-        limits = {"waiting": settings.waiting_questions, "seconds": settings.question_seconds}
+        limits: dict[str, Any] = {
+            "waiting": settings.waiting_questions,
+            "seconds": settings.question_seconds,
+        }
         self.quick = Questions(context, workers=settings.cores, **limits)
         self.slow = Questions(context, workers=settings.cores, **limits)
         self.runs = Runs(context, stream, settings)
@@ -241,11 +245,12 @@ def _add_questions(app: FastAPI) -> None:
         if values is None:
             message = "sliders are positive numbers, as ridge:0.1,width_ratio:2"
             return JSONResponse({"message": message, "column": None}, status_code=422)
-        given = {"target": target, "noise": noise, "theory": theory, "top": top, "sliders": values}
+        given: dict[str, Any] = {"target": target, "noise": noise, "theory": theory}
+        given |= {"top": top, "sliders": values}
         if form == "json":
             return _told(await _lab(request).ask(request, "predict", **given))
         if form == "py":
-            if theory not in scripts.PREDICTED:
+            if theory not in PREDICTED:
                 message = f"no curve of '{theory}' here"
                 return JSONResponse({"message": message, "column": None}, status_code=422)
             return _file(scripts.prediction_script(**given).encode(), "py", "text/x-python")

@@ -25,7 +25,6 @@ QUANTITIES = {
     "excess_mse": "error without noise",
     "cosine2": r"squared cosines $\cos^2\theta_k$",
     "recovery": "recovery $R_k$",
-    "gradient_share": "cosine of gradient and target",
 }
 _DEPTHS = {
     "lazy_excess_mse": ("kernel", "orange"),
@@ -38,14 +37,25 @@ def theory_chart(
     target: Any, theory: str, axis: str, places: list[float], values: Mapping[str, float]
 ) -> Chart:
     """Curve of a theory: its error and what it has found of the target, on one pair of axes."""
+    from ..experiments.giant_pair import limit_of_giant_steps
     from ..theory.predict import predict
 
-    curve = predict(target, theory, on_failure="mark", **{axis: places}, **values)
+    if theory == "giant_steps":
+        curve = limit_of_giant_steps(target, np.asarray(places))
+    else:
+        curve = predict(target, theory, on_failure="mark", **{axis: places}, **values)
     series = _theory_series(theory, curve, axis)
     names = {axis: places, **values}
     origin = {"target": repr(target), "theory": theory, "arguments": names}
     highest = max((v for one in series for v in one.y if math.isfinite(v)), default=1.0)
-    up = Axis("error, or squared cosine", range=(0.0, max(1.05, 1.08 * highest)))
+    label, least = "test error", 0.0
+    if theory == "giant_steps":
+        label, least = "cosine of gradient and target", 1.05
+    elif len(series) > 1 and theory != "depth":
+        label, least = "error, squared cosines", 1.05
+    elif axis == "kappa":
+        label = "error without noise"
+    up = Axis(label, range=(0.0, max(least, 1.1 * highest) or 1.0))
     return Chart("", Axis(AXES[axis]), up, tuple(series), legend="below", origin=origin)
 
 
@@ -61,8 +71,8 @@ def _theory_series(theory: str, curve: xr.Dataset, axis: str) -> list[Series]:
         ]
     if theory == "giant_steps":
         return [
-            line(f"step {t}", x, curve.gradient_share.sel(step=t).values, color=hue)
-            for t, hue in zip((1, 2, 3), ("sky", "vermillion", "black"), strict=True)
+            line(f"{name} gradient", x, curve.gradient_share.sel(step=t).values, color=hue)
+            for t, name, hue in ((1, "first", "sky"), (2, "second", "vermillion"))
         ]
     if theory == "lazy":
         return [line(QUANTITIES["excess_mse"], x, curve.excess_mse.values, color=color)]

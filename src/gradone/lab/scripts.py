@@ -23,14 +23,22 @@ def prediction_script(
     from .answers import predicted_places
 
     axis, known = PREDICTED[theory]
+    call = f'gd.predict(target, "{theory}", {axis}=places{{given}}, on_failure="mark")'
+    head = "import gradone as gd\n\n"
+    if theory == "giant_steps":
+        call = "limit_of_giant_steps(target, np.array(places))"
+        head = (
+            "import numpy as np\n\nimport gradone as gd\n"
+            "from gradone.experiments.giant_pair import limit_of_giant_steps\n\n"
+        )
     values = {slider.name: slider.value for slider in known} | dict(sliders)
     given = "".join(f", {name}={value!r}" for name, value in values.items())
     return (
         _head(f"Theory '{theory}'")
-        + "import gradone as gd\n\n"
+        + head
         + f"target = {_target(target, noise)}\n"
         + f"places = {predicted_places(axis, top)!r}\n"
-        + f'curve = gd.predict(target, "{theory}", {axis}=places{given}, on_failure="mark")\n'
+        + f"curve = {call.format(given=given)}\n"
         + "print(curve)\n"
     )
 

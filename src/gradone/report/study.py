@@ -101,12 +101,12 @@ class Study:
     def comparison(self) -> xr.Dataset:
         """Theories and simulations on one axis, as :func:`gradone.compare` gives them."""
         from ..experiments.compare import gathered
+        from ..experiments.entrants import Field
 
         outcomes = {name: self.outcomes[name] for name in self._compared if name in self.outcomes}
         params = {"d": self.d, "budget": self.budget, "noise": self.target.noise}
-        return gathered(
-            outcomes, self.axis, self.target, self.absent, params=params, seed=self.seed
-        )
+        field = Field(self.axis, (), self.absent)
+        return gathered(outcomes, field, self.target, params=params, seed=self.seed)
 
     @property
     def command(self) -> str:

@@ -1,0 +1,50 @@
+// The page: tabs, and the parts that live on them.
+import { byId } from "./dom.js";
+import { startPlan } from "./plan.js";
+import { startPredict } from "./predict.js";
+import { change, onChange, state } from "./state.js";
+import { startTour } from "./tour.js";
+import { startVerdict } from "./verdict.js";
+import { startWatch } from "./watch.js";
+
+const TABS = ["target", "predict", "watch", "plan", "tour"];
+
+function showTab() {
+  if (!TABS.includes(state.tab)) state.tab = "target";
+  for (const name of TABS) {
+    const tab = byId(`tab-${name}`), isChosen = name === state.tab;
+    tab.setAttribute("aria-selected", String(isChosen));
+    tab.tabIndex = isChosen ? 0 : -1;
+    byId(`panel-${name}`).hidden = !isChosen;
+  }
+  window.dispatchEvent(new Event("resize"));   // pictures that were hidden have no width yet
+}
+
+for (const [place, name] of TABS.entries()) {
+  const tab = byId(`tab-${name}`);
+  tab.addEventListener("click", () => change({ tab: name }));
+  tab.addEventListener("keydown", (event) => {
+    const way = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (!way) return;
+    const next = TABS[(place + way + TABS.length) % TABS.length];
+    change({ tab: next });
+    byId(`tab-${next}`).focus();
+  });
+}
+onChange((keys) => { if (keys.includes("tab")) showTab(); });
+
+byId("share").addEventListener("click", async () => {
+  try {
+    await navigator.clipboard.writeText(location.href);
+    byId("shared").textContent = "copied";
+  } catch {
+    byId("shared").textContent = location.href;
+  }
+});
+
+showTab();
+startVerdict();
+startPredict();
+startWatch();
+startPlan();
+startTour();

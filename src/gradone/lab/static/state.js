@@ -1,0 +1,26 @@
+// The state of the page is its address: what is equal to the default is left out.
+
+const DEFAULTS = {
+  tab: "target", target: "He2(z1) + sign(z1*z2*z3)", noise: "", theory: "", top: "4", sliders: "",
+  view: "samples", algorithms: "", d: "200", seeds: "1", seed: "0", quantity: "", run: "",
+  plan_d: "1000", plan_n: "5000", plan_width: "1000", page: "1",
+};
+
+const given = new URLSearchParams(location.search);
+export const state = Object.fromEntries(
+  Object.entries(DEFAULTS).map(([key, value]) => [key, given.get(key) ?? value]));
+
+const listeners = [];
+export const onChange = (action) => listeners.push(action);
+
+/** Change the state; those who listen are told which keys have changed. */
+export function change(values) {
+  const changed = Object.keys(values).filter((key) => state[key] !== String(values[key]));
+  for (const key of changed) state[key] = String(values[key]);
+  const kept = Object.entries(state).filter(([key, value]) => value !== DEFAULTS[key]);
+  const query = new URLSearchParams(kept).toString();
+  history.replaceState(null, "", query ? `?${query}` : location.pathname);
+  if (changed.length) for (const action of listeners) action(changed);
+}
+
+export const targetQuery = () => ({ target: state.target, noise: state.noise });

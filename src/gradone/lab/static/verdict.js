@@ -1,0 +1,86 @@
+// The verdict on a target: formula, words, exponents, stairs, energies.
+import { ask, byId, debounced, draw, element, scripted, showFormula } from "./dom.js";
+import { change, onChange, state, targetQuery } from "./state.js";
+
+const field = byId("target");
+
+export function startVerdict() {
+  field.value = state.target;
+  byId("noise").value = state.noise;
+  const later = debounced(250, () => change({ target: field.value, noise: byId("noise").value, run: "" }));
+  field.addEventListener("input", () => { underline(null); later(); });
+  field.addEventListener("scroll", () => { byId("backdrop").scrollLeft = field.scrollLeft; });
+  byId("noise").addEventListener("input", later);
+  byId("target-form").addEventListener("submit", (event) => event.preventDefault());
+  onChange((keys) => {
+    if (!keys.includes("target") && !keys.includes("noise")) return;
+    if (field.value !== state.target) field.value = state.target;
+    if (byId("noise").value !== state.noise) byId("noise").value = state.noise;
+    analyze();
+  });
+  fillZoo();
+  return analyze();
+}
+
+async function fillZoo() {
+  const menu = byId("zoo");
+  const groups = new Map();
+  for (const one of await ask("zoo", "/api/zoo")) {
+    if (!groups.has(one.section)) groups.set(one.section, element("optgroup", { label: one.section }));
+    groups.get(one.section).append(element("option", { value: one.name }, `${one.name}: ${one.shows}`));
+  }
+  menu.append(...groups.values());
+  menu.addEventListener("change", () => {
+    if (menu.value) change({ target: menu.value, noise: "", run: "" });
+  });
+}
+
+async function analyze() {
+  const panel = byId("panel-target");
+  panel.classList.add("stale");
+  try {
+    const found = await ask("analyze", "/api/analyze", targetQuery());
+    panel.classList.remove("stale", "empty");
+    show(found);
+    underline(null);
+    panel.setAttribute("data-target", state.target);
+  } catch (error) {
+    if (error.name !== "AbortError") underline(error);
+  }
+}
+
+function underline(error) {
+  const place = byId("mistake"), backdrop = byId("backdrop"), text = field.value;
+  place.hidden = !error;
+  field.setAttribute("aria-invalid", String(Boolean(error)));
+  backdrop.replaceChildren();
+  if (!error) return;
+  place.textContent = [error.message, error.hint].filter(Boolean).join(". ");
+  if (error.column) {
+    const first = error.column - 1;
+    // A mistake at the end has nothing to underline but the place where something is missing.
+    const wrong = text.slice(first, first + error.width) || " ";
+    backdrop.append(text.slice(0, first), element("mark", {}, wrong), text.slice(first + error.width));
+    backdrop.scrollLeft = field.scrollLeft;
+  }
+}
+
+function show(found) {
+  showFormula(byId("formula"), found.latex + (found.noise ? ` + \\sqrt{${found.noise}}\\,\\xi` : ""));
+  byId("about").textContent = found.zoo ? `${found.zoo.name}: ${found.zoo.shows}` : "";
+  byId("verdict").className = `verdict ${found.kind}`;
+  byId("headline").replaceChildren(...scripted(found.headline));
+  byId("sentences").replaceChildren(...found.sentences.map((one) => element("p", {}, ...scripted(one))));
+  byId("cards").replaceChildren(...found.cards.map((card) => element("div", { class: "card" },
+    element("div", { class: "name" }, card.name),
+    element("div", { class: "value" }, ...scripted(card.value)),
+    element("div", { class: "why" }, ...scripted(card.why)))));
+  byId("stairs").replaceChildren(...found.stairs.map((one) => {
+    const picture = new DOMParser().parseFromString(one.svg, "text/html").querySelector("svg");
+    return element("figure", {}, element("h3", {}, one.title), document.importNode(picture, true));
+  }));
+  byId("facts").replaceChildren(...found.facts.map((one) => element("li", {}, one)));
+  const place = byId("energies");
+  place.hidden = !found.picture;
+  if (found.picture) draw(place, found.picture, 100);
+}
