@@ -1,8 +1,8 @@
 """Accuracy and cost of the feature learners beside their peers, on the same rows in the same run.
 
-Run: python benchmarks/feature_learners.py WHAT [--seeds S ...] [--only NAME ...] [--json FILE]
+Run: python benchmarks/feature_learners.py [WHAT] [--seeds S ...] [--only NAME ...] [--json FILE]
 
-WHAT is one of
+WHAT is one of (cost, if it is left out)
   rotated   targets with hidden directions, R² on 4000 fresh rows (seeds 7005 and 7006 were used
             when the algorithm was designed; others are fresh)
   scaling   two of them at growing n
@@ -180,7 +180,9 @@ def run_rotated(seeds: list[int], only: list[str]) -> list[dict[str, Any]]:
             found.append(row)
             for key in ("gradone", "xrfm"):
                 scores.setdefault(key, []).append(row.get(key, np.nan))
-            other = f"{row['xrfm']:.3f}" if "xrfm" in row else f"{recorded:.3f}*"
+            other = f"{recorded:.3f}*"
+            if "xrfm" in row:
+                other = f"{row['xrfm']:.3f} ({row['cpu xrfm']:.1f} s)"
             print(
                 f"{name:32} seed {seed}  R² {r2:.3f}  xrfm {other}  CPU {seconds:5.1f} s  rank "
                 f"{row['rank']}  overlaps {row['overlaps']}",
@@ -350,7 +352,7 @@ RUNS = {
 
 def main() -> None:
     parser = options(__doc__)
-    parser.add_argument("what", choices=list(RUNS))
+    parser.add_argument("what", nargs="?", default="cost", choices=list(RUNS))
     parser.add_argument("--seeds", type=int, nargs="+", default=[7005])
     parser.add_argument("--only", nargs="+", default=[], help="names, or parts of names")
     given = parser.parse_args()

@@ -13,6 +13,7 @@ from gradone.base.replicates import mean_over_replicates
 from gradone.experiments._common_quantities import common_quantities
 from gradone.experiments.compare import default_places, gathered, outcome_text
 from gradone.experiments.entrants import Field, coarse_to_fine, line_up
+from gradone.experiments.giant_pair import limit_of_giant_steps, run_giant_steps
 from gradone.experiments.sgd_pairs import exact_reuse, exact_sgd, flow_of, reuse_theory
 
 
@@ -205,3 +206,15 @@ def test_exact_reuse_follows_its_mean_field():
     placed = run.assign_coords(alpha=4.0).expand_dims("alpha")
     measured = common_quantities(placed, "alpha").cosine2.item()
     assert theory == pytest.approx(measured, abs=0.03)
+
+
+@pytest.mark.stat
+def test_giant_steps_of_a_network_follow_their_limit():
+    """Would catch: alpha replaced by 2 alpha, which moves the shares from 0.71 and 0.64 to 0.82 and
+    0.77; the gap allowed is 1/width."""
+    target, d = gd.Target("z1 + z1*z2"), 200
+    limit = limit_of_giant_steps(target, np.array([4.0])).gradient_share.values[0]
+    run = run_giant_steps(target, d=d, alpha=4.0, replicates=12)
+    gap = np.abs(run.gradient_share.values[0] - limit)
+    assert (gap < 8 * run.gradient_share_err.values[0] + 1 / 50).all()
+    assert (8 * run.gradient_share_err.values[0] + 1 / 50 < 0.1).all()

@@ -7,7 +7,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -27,6 +27,15 @@ def start_lab(*options: str) -> tuple[subprocess.Popen[str], str]:
     found = re.search(r"http://\S+/", line)
     assert found, line + (process.stderr.read() if process.stderr else "")
     return process, found[0].rstrip("/")
+
+
+Launch = Callable[..., tuple[subprocess.Popen[str], str]]
+
+
+@pytest.fixture(scope="session")
+def launch() -> Launch:
+    """Function that starts a lab of its own: process and address."""
+    return start_lab
 
 
 @pytest.fixture(scope="session")

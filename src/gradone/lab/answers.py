@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import warnings
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
     from ..charts import Chart
 
 Answer = dict[str, Any]
-_PLACES = {"alpha": 16, "time": 24, "kappa": 15}
 
 
 def answer(question: str, arguments: Mapping[str, Any]) -> Answer:
@@ -124,11 +124,19 @@ def sources(target: str, noise: float | None) -> Answer:
 
 
 def prediction(
-    target: str, noise: float | None, theory: str, top: float, sliders: Mapping[str, float]
+    target: str,
+    noise: float | None,
+    theory: str,
+    top: float,
+    sliders: Mapping[str, float],
+    points: int,
 ) -> Answer:
     """Curve of a theory up to a place of its axis, as a picture."""
-    chart = prediction_chart(target, noise, theory, top, sliders)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        chart = prediction_chart(target, noise, theory, top, sliders, points)
     return {
+        "notes": list(dict.fromkeys(str(warning.message) for warning in caught)),
         "theory": theory,
         "picture": chart.plotly_dict(),
         "series": [{"name": one.name, "x": one.x, "y": finite(one.y)} for one in chart.series],
@@ -136,7 +144,12 @@ def prediction(
 
 
 def prediction_chart(
-    target: str, noise: float | None, theory: str, top: float, sliders: Mapping[str, float]
+    target: str,
+    noise: float | None,
+    theory: str,
+    top: float,
+    sliders: Mapping[str, float],
+    points: int,
 ) -> Chart:
     """Chart of a theory."""
     from ..targets.naming import find_target
@@ -150,7 +163,7 @@ def prediction_chart(
     if not set(sliders) <= names:
         raise UnknownName(f"'{theory}' has the sliders {sorted(names)}, got {sorted(sliders)}")
     values = {slider.name: slider.value for slider in known} | dict(sliders)
-    places = predicted_places(axis, top)
+    places = predicted_places(axis, top, points)
     return theory_chart(find_target(target, noise), theory, axis, places, values)
 
 
@@ -158,20 +171,20 @@ class UnknownName(GradoneError, LookupError):
     """A name that the page does not know."""
 
 
-def predicted_places(axis: str, top: float) -> list[float]:
+def predicted_places(axis: str, top: float, points: int) -> list[float]:
     """Places of the axis at which a theory is evaluated.
 
     Examples
     --------
-    >>> predicted_places("alpha", 4.0)[:2], len(predicted_places("kappa", 2.0))
-    ([0.25, 0.5], 15)
+    >>> predicted_places("alpha", 6.0, 12)[:2], predicted_places("time", 50.0, 2)
+    ([0.5, 1.0], [1.0, 50.0])
     """
-    count = _PLACES[axis]
-    first = {"alpha": top / count, "time": top / 50, "kappa": 0.6}[axis]
     if axis == "time":
-        ratio = (top / first) ** (1 / (count - 1))
-        return [first * ratio**i for i in range(count)]
-    return [first + (top - first) * i / (count - 1) for i in range(count)]
+        ratio = 50 ** (1 / (points - 1))
+        return [top / 50 * ratio**i for i in range(points - 1)] + [top]
+    if axis == "kappa":  # plateaus are known at once: enough places to draw their edges
+        return [0.6 + (top - 0.6) * i / 60 for i in range(61)]
+    return [top * i / points for i in range(1, points + 1)]
 
 
 def plan(target: str, noise: float | None, d: int, n: int | None, width: int | None) -> Answer:

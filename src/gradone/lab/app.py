@@ -30,6 +30,8 @@ from .streams import stream
 
 PRELOAD = ("gradone.lab.warm",)
 _KEPT = 256  # answers that are remembered
+_LOOK = 0.3  # seconds between looks whether somebody still waits
+_NOBODY = {"error": {"message": "nobody waits for this any more", "column": None}}
 _REMEMBERED = ("analyze", "sources", "plan", "predict")
 _TYPES = {"svg": "image/svg+xml", "png": "image/png", "csv": "text/csv; charset=utf-8"}
 
@@ -88,9 +90,18 @@ class Lab:
         async def wanted() -> bool:
             return not await request.is_disconnected()
 
-        found: Mapping[str, Any] | None = await crew.ask(answers.answer, call, wanted)
+        asking = asyncio.create_task(crew.ask(answers.answer, call, wanted))
+        try:
+            while not (await asyncio.wait([asking], timeout=_LOOK))[0]:
+                if not await wanted():  # somebody typed on: the process is free for others
+                    return _NOBODY
+            found: Mapping[str, Any] | None = asking.result()
+        finally:
+            if not asking.done():
+                asking.cancel()
+                await asyncio.gather(asking, return_exceptions=True)
         if found is None:
-            return {"error": {"message": "nobody waits for this any more"}}
+            return _NOBODY
         if key:
             self._known[key] = found
             while len(self._known) > _KEPT:
@@ -152,6 +163,7 @@ def create_app(settings: Settings | None = None, *, warm: bool = True) -> FastAP
             await lab.close()
 
     app = FastAPI(title="gradone lab", lifespan=life, docs_url=None, redoc_url=None)
+    app.router.redirect_slashes = False
     app.add_middleware(Guard, settings=chosen)
     _add_errors(app)
     _add_questions(app)
@@ -238,6 +250,7 @@ def _add_questions(app: FastAPI) -> None:
         top: Top = 4.0,
         noise: Noise = None,
         sliders: Annotated[str, Query(max_length=400)] = "",
+        points: Annotated[int, Query(ge=2, le=48)] = 12,
         form: Literal["json", "svg", "png", "csv", "py"] = "json",
     ) -> Response:
         """Curve of a theory: numbers, picture, or script."""
@@ -246,7 +259,7 @@ def _add_questions(app: FastAPI) -> None:
             message = "sliders are positive numbers, as ridge:0.1,width_ratio:2"
             return JSONResponse({"message": message, "column": None}, status_code=422)
         given: dict[str, Any] = {"target": target, "noise": noise, "theory": theory}
-        given |= {"top": top, "sliders": values}
+        given |= {"top": top, "sliders": values, "points": points}
         if form == "json":
             return _told(await _lab(request).ask(request, "predict", **given))
         if form == "py":

@@ -11,13 +11,18 @@ _HEAD = '"""{title}, made again: needs gradone {version}."""\n\n'
 
 
 def prediction_script(
-    target: str, noise: float | None, theory: str, top: float, sliders: Mapping[str, float]
+    target: str,
+    noise: float | None,
+    theory: str,
+    top: float,
+    sliders: Mapping[str, float],
+    points: int,
 ) -> str:
     """Script of a curve of a theory.
 
     Examples
     --------
-    >>> print(prediction_script("z1*z2", None, "bayes_amp", 4.0, {}).splitlines()[-2])
+    >>> print(prediction_script("z1*z2", None, "bayes_amp", 4.0, {}, 8).splitlines()[-2])
     curve = gd.predict(target, "bayes_amp", alpha=places, on_failure="mark")
     """
     from .answers import predicted_places
@@ -37,7 +42,7 @@ def prediction_script(
         _head(f"Theory '{theory}'")
         + head
         + f"target = {_target(target, noise)}\n"
-        + f"places = {predicted_places(axis, top)!r}\n"
+        + f"places = {predicted_places(axis, top, points)!r}\n"
         + f"curve = {call.format(given=given)}\n"
         + "print(curve)\n"
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+import warnings
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -51,13 +52,20 @@ def raced(parameters: Mapping[str, Any]) -> Iterator[Event]:
         place, began = left[key].pop(0), time.monotonic()
         function, arguments = tasks[key].pieces[place]
         try:
-            found = function(**arguments)
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("default")
+                found = function(**arguments)
         except GradoneError as error:
             outcomes[key].failures[place] = str(error)
             name = key[0]
             yield {"kind": "failed", "source": name, "label": source_label(name), "why": str(error)}
         else:
             outcomes[key].answers[place] = found
+            notes = {str(one.message) for one in caught} - set(outcomes[key].notes)
+            outcomes[key].notes += sorted(notes)
+            for note in sorted(notes):
+                label = source_label(key[0])
+                yield {"kind": "note", "source": key[0], "label": label, "why": note}
             for source, curve in found.items():
                 yield curve_event(source, curve, parameters["axis"], key[1])
         outcomes[key].seconds += time.monotonic() - began

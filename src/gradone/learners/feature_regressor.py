@@ -89,9 +89,9 @@ class FeatureRegressor(RegressorMixin, FeatureLearner):
     Cost: some seconds at n = 2000, d = 30. Each of some hundred least squares takes n (m + d)^2
     operations for m landmarks, a step on k directions n (d k)^2, kernels n^3/3 up to 4000 rows and
     n m^2 with 1500 landmarks beyond. Memory: a few arrays of n (600 + d) numbers; n^2 up to 4000
-    rows. Several labels share their directions, at a cost in proportion to their number. More than
-    800 features are replaced by their 800 leading principal components, and no more than 800 / d
-    directions are looked for (at least one).
+    rows. Several labels share their directions, at a cost in proportion to their number. More
+    features than 800, or than rows, are replaced by as many principal components, and no more than
+    800 / d directions are looked for (at least one): hundreds of features cost minutes.
 
     References
     ----------

@@ -119,7 +119,7 @@ class Layerwise(DeepLearner):
     branches at n = d^2. Its fit then takes all rows, and ``weights_``, ``hidden`` stay those of
     the network.
 
-    Cost: about 100 n d^2 for C and the kernel, then 6 operations for each parameter and row of a
+    Cost: about 120 n d^2 for C and the kernel, then 6 operations for each parameter and row of a
     batch. Memory beyond X: a standardized copy in float32; with branches also their features, at
     most 2^26 numbers.
 
@@ -138,7 +138,7 @@ class Layerwise(DeepLearner):
     """
 
     cites = ("dandi2025depth", "nichani2023three", "lu2017spectral", "mondelli2017weak")
-    cost = "n d^2, and 6 rounds steps batch_size (d p1 + p1 p2) operations"
+    cost = "120 n d^2, and 6 rounds steps batch_size (d p1 + p1 p2) operations"
 
     _falls_back_on_kernel = True
 

@@ -113,6 +113,8 @@ def depth_limit(study: Study) -> Panel:
     for key, (name, color, dash) in kinds.items():
         x, y = [0.0], [float("nan")]
         for step in analysis.plateaus[key]:
+            if step.kappa >= _LAST_KAPPA:
+                break
             place, height = float(step.kappa), float(step.error.value)
             x, y = [*x, place, place], [*y, y[-1] if len(x) > 1 else height, height]
         y[0] = y[1]

@@ -98,21 +98,35 @@ def _title(study: Study) -> str:
 
 def _header(study: Study) -> str:
     target, entry = study.target, zoo().find(study.target)
-    latex = target.latex if target.latex.startswith("y") else f"y = {target.latex}"
-    if target.noise:
-        latex += rf" + \sqrt{{{target.noise:g}}}\,\xi"
+    formulas = "".join(
+        f'<div class="formula" data-latex="{_e(one)}"></div>' for one in _formulas(target)
+    )
     headline, sentences = verdict(study)
     kind = getattr(study.analysis, "learnability", None) or "open"
     about = f'<p class="about"><b>{_e(entry.name)}</b>: {_e(entry.shows)}</p>' if entry else ""
     noise = f", label noise of variance {target.noise:g}" if target.noise else ""
     return (
         '<header><p class="kicker">gradone study</p>'
-        f'<div class="formula" data-latex="{_e(latex)}"><code>{_e(target.text)}</code></div>'
+        f'<div class="formulas">{formulas}</div>'
         f'<p class="about"><code>{_e(target.text)}</code>{_e(noise)}</p>{about}'
         f'<div class="verdict {_e(kind)}"><h1>{_powers(headline)}</h1>'
         + "".join(f"<p>{_powers(sentence)}</p>" for sentence in sentences)
         + "</div></header>"
     )
+
+
+def _formulas(target: Any) -> list[str]:
+    """The target in LaTeX, one equation on each line.
+
+    Examples
+    --------
+    >>> from gradone import Target, zoo
+    >>> _formulas(Target("z1")), len(_formulas(zoo("sight")))
+    (['y = z_{1}'], 4)
+    """
+    first, *others = re.split(r",?\s*\\quad\s*", target.latex)
+    noise = rf" + \sqrt{{{target.noise:g}}}\,\xi" if target.noise else ""
+    return [(first if first.startswith("y") else f"y = {first}") + noise, *others]
 
 
 def _cards(study: Study) -> str:
@@ -149,7 +163,8 @@ def _stairs(study: Study) -> str:
         f"<figcaption>{_e(text)}</figcaption></figure>"
         for title, steps, text in pictures
     ]
-    return f'<section><h2>The staircase</h2><div class="pair">{"".join(figures)}</div></section>'
+    kind = "pair" if len(figures) > 1 else "single"
+    return f'<section><h2>The staircase</h2><div class="{kind}">{"".join(figures)}</div></section>'
 
 
 def _target_pictures(study: Study, until: float) -> str:

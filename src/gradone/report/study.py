@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 import threading
 import time
@@ -185,7 +186,7 @@ def study(
     d = whole_number("d", (64 if is_deep else 400) if d is None else d, least=_least(target))
     found = Study(target, d, budget, whole_number("seed", seed, least=0))
     found.axis = "kappa" if is_deep else "alpha"
-    threading.Thread(target=_load_what_writes, daemon=True).start()
+    threading.Thread(target=_load_ahead, daemon=True).start()
     left = budget - min(_WRITING, budget / 4) - (time.monotonic() - began)
     found.outcomes = run_within(
         tasks_of(found),
@@ -199,11 +200,10 @@ def study(
     return found
 
 
-def _load_what_writes() -> None:
-    """Import, while children work, what the report is written with."""
-    from ..charts import _matplotlib  # noqa: F401
-    from ..experiments import compare  # noqa: F401
-    from . import page  # noqa: F401
+def _load_ahead() -> None:
+    """Import, while children work, what the next tasks and then the report are made with."""
+    for name in ("..experiments._warm", ".page", "..charts._matplotlib"):
+        importlib.import_module(name, __package__)
 
 
 def _least(target: Sampled) -> int:

@@ -22,8 +22,8 @@ def command(study: Study) -> str:
     --------
     >>> from gradone import Target
     >>> from gradone.report.study import Study
-    >>> command(Study(Target("z1*z2", noise=0.1), d=400, budget=60, seed=0))
-    "gradone study 'z1*z2' --noise 0.1 --d 400 --budget 60"
+    >>> command(Study(Target("z1*z2", noise=0.2), d=400, budget=60, seed=0))
+    "gradone study 'z1*z2' --noise 0.2 --d 400 --budget 60"
     """
     entry = zoo().find(study.target)
     words = ["gradone", "study", entry.name if entry else study.target.text]
@@ -142,7 +142,10 @@ def exponent_cards(analysis: Any) -> list[tuple[str, str, str]]:
             "deep": "a layer per level",
         }
         cards = [
-            (f"samples for {names[k]}", _samples(v), "") for k, v in analysis.data_exponents.items()
+            (f"samples for {names[k]}", _samples(v), "")
+            if math.isfinite(v)
+            else (f"samples for {names[k]}", "∞", "no power of d is enough to learn everything")
+            for k, v in analysis.data_exponents.items()
         ]
         info = analysis.information_exponent
         text = "open" if info is None else str(info)

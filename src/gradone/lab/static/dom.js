@@ -46,8 +46,12 @@ export function drawTraces(place, traces, layout) {
   return window.Plotly.react(place, traces, {
     font, height: 430, margin: { l: 62, r: 16, t: 14, b: 56 }, paper_bgcolor: "white", plot_bgcolor: "white",
     legend: { orientation: "h", y: -0.2, yanchor: "top", x: 0 }, hovermode: "closest",
-    ...layout, xaxis: { ...axis, ...layout.xaxis }, yaxis: { ...axis, ...layout.yaxis },
+    ...layout, xaxis: titled(axis, layout.xaxis), yaxis: titled(axis, layout.yaxis),
   }, CONFIG);
+}
+
+function titled(axis, own) {
+  return { ...axis, ...own, title: { ...own.title, font: { size: 13 }, standoff: 8 } };
 }
 
 /** Mistake that the server explains: message, and where known the column. */

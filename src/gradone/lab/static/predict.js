@@ -97,11 +97,13 @@ async function predict() {
   say(place, "computing…");
   plot.classList.add("stale");
   try {
-    const found = await ask("predict", "/api/predict", query);
-    await draw(plot, found.picture);
-    plot.classList.remove("stale");
-    plot.setAttribute("data-theory", now.key);
-    say(place, `${now.label}: the limit of large dimensions.`);
+    for (const points of [4, 12]) {   // some curves take long: a coarse one first
+      const found = await ask("predict", "/api/predict", { ...query, points });
+      await draw(plot, found.picture);
+      plot.classList.remove("stale");
+      plot.setAttribute("data-theory", now.key);
+      say(place, points === 12 ? `${now.label}: the limit of large dimensions. ${found.notes.join(" ")}` : "computing more points…");
+    }
   } catch (error) {
     tell(place, error);
   }

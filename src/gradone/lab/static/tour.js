@@ -15,9 +15,9 @@ const PAGES = [
   { title: "Easy and hard", target: "sign(z1*z2)", theory: "bayes_amp", top: 6, watch: "bayes_amp,random_features",
     text: ["How far can any efficient algorithm go with n = αd samples? Message passing is believed to be the best of them, and its overlaps with the hidden directions are solved exactly. For a parity of two directions nothing is learned until α = π²/4 ≈ 2.47; then both appear at once.",
       "Add a third direction, sign(z1·z2·z3), and the threshold is gone: no number of samples proportional to d is enough. The generative exponent decides: it is 2 in the first case and 3 in the second. The first tab says so for every target that you type."] },
-  { title: "Reuse breaks the curse", target: "He3(z)", theory: "reused_batch", top: 8, watch: "sgd,reused_batch",
+  { title: "Reuse breaks the curse", target: "He3(z)", theory: "bayes_amp", top: 3, watch: "plain,extragradient", view: "time",
     text: ["One pass of SGD on He3 needs about d² samples: the information exponent is 3, and near its start a neuron feels almost no force. This was long taken for a law of gradient descent.",
-      "But it is a law of seeing each sample once. When the same batch is used again, the network meets labels that it has already moved towards, in effect a nonlinear function of them, whose exponent is smaller: two steps on n of order d samples find the direction. The curve shows the error and the squared cosine after six steps."] },
+      "But it is a law of seeing each sample once. An algorithm that uses a sample again works in effect with a nonlinear function of its label, whose exponent is smaller: here it is 1, and n of order d is enough. The curve is message passing, which uses all samples at every iteration. Watch extra-gradient steps, which use each sample twice, race against plain ones."] },
   { title: "Depth", target: "sight", theory: "depth", top: 2.4, watch: "layerwise,dot_kernel_ridge",
     text: ["Some targets are hierarchies: many hidden features are first combined into one nonlinear quantity h, and the label is a function of h alone. A kernel must fit everything at once; two layers find the features but still fit a function of all of them.",
       "A network of three layers can find the features, then h, and then needs hardly any data for the last function. The curves show what each depth reaches, against log n / log d: this is where depth saves samples, and by what power of d."] },
@@ -46,16 +46,17 @@ async function show() {
     byId("tour-buttons").replaceChildren(
       element("button", { type: "button", onclick: () => change({ tab: "target", target, noise: "", run: "" }) }, "The verdict on it"),
       element("button", { type: "button", onclick: () => change({ tab: "predict", target, noise: "", theory: page.theory, top: page.top, sliders: "", run: "" }) }, "Move the sliders"),
-      element("button", { type: "button", onclick: () => change({ tab: "watch", target, noise: "", view: "samples", algorithms: page.watch, run: "" }) }, "Watch it learn"),
+      element("button", { type: "button", onclick: () => change({ tab: "watch", target, noise: "", view: page.view ?? "samples", algorithms: page.watch, run: "" }) }, "Watch it learn"),
       ...(number < PAGES.length ? [element("button", { type: "button", class: "main", onclick: () => { change({ page: number + 1 }); byId("tour-title").focus(); } }, "Next page")] : []));
     say(place, "computing the example…");
-    const [about, found] = await Promise.all([
-      ask("tour analyze", "/api/analyze", { target }),
-      ask("tour predict", "/api/predict", { target, theory: page.theory, top: page.top })]);
+    const about = await ask("tour analyze", "/api/analyze", { target });
     showFormula(byId("tour-formula"), about.latex);
-    plot.hidden = false;
-    await draw(plot, found.picture);
-    plot.setAttribute("data-page", number);
+    for (const points of [4, 12]) {
+      const found = await ask("tour predict", "/api/predict", { target, theory: page.theory, top: page.top, points });
+      plot.hidden = false;
+      await draw(plot, found.picture);
+      plot.setAttribute("data-page", number);
+    }
     say(place, about.headline);
   } catch (error) {
     tell(place, error);

@@ -132,7 +132,7 @@ function hear(run, event) {
   if (event.kind === "wait") say(place, `busy, place ${event.place} in the queue`);
   if (event.kind === "begin") say(place, "running…");
   if (event.kind === "progress") say(place, `running: ${event.done} of ${event.total} pieces`);
-  if (event.kind === "absent" || event.kind === "failed") byId("absent").append(element("li", {}, `${event.label} (${event.source.split(":")[0]}): ${event.why}`));
+  if (["absent", "failed", "note"].includes(event.kind)) byId("absent").append(element("li", {}, `${event.label} (${event.source.split(":")[0]}): ${event.why}`));
   if (event.kind === "report") links(run, true);
   if (event.kind === "curve") {
     events.push(event);
@@ -177,7 +177,7 @@ function redraw() {
     plane.hidden = isEmpty || !paths.length;
     byId("watch-text").textContent = isEmpty ? "" : asked.axis === "time"
       ? "Lines are the flow in the limit of large dimensions, points one run of two ReLU neurons. Below: their overlaps with the first two hidden directions, from the small circles on."
-      : `Lines are theory in the limit of large dimensions, points are simulations in d = ${asked.d}.`;
+      : `Lines are theory ${asked.axis === "kappa" ? "at this dimension" : "in the limit of large dimensions"}, points are simulations in d = ${asked.d}; each seed has its own mark.`;
     if (isEmpty || byId("panel-watch").hidden) return;
     drawCurves(plot);
     if (paths.length) drawPlane(plane, paths);
@@ -212,7 +212,7 @@ function drawCurves(plot) {
   traces.sort((a, b) => (a.mode === "markers") - (b.mode === "markers"));
   const isShare = quantity === "cosine2" || quantity === "recovery";
   drawTraces(plot, traces, {
-    xaxis: { title: { text: AXES[asked.axis] }, type: asked.axis === "time" ? "log" : "linear", exponentformat: "power", rangemode: "tozero" },
+    xaxis: { title: { text: AXES[asked.axis] }, type: asked.axis === "time" ? "log" : "linear", ...(asked.axis === "time" ? { dtick: 1, exponentformat: "power" } : asked.axis === "alpha" ? { rangemode: "tozero" } : {}) },
     yaxis: { title: { text: QUANTITIES[quantity] }, ...(isShare ? { range: [0, 1.05] } : { rangemode: "tozero" }) },
   });
 }
@@ -220,7 +220,7 @@ function drawCurves(plot) {
 function drawPlane(plane, paths) {
   const traces = paths.filter((one) => !one.source.startsWith("theory:")).flatMap((event) => event.paths.map((path, neuron) => ({
     x: path.map((point) => point[0]), y: path.map((point) => point[1]), mode: "lines+markers", type: "scatter",
-    name: event.label, showlegend: neuron === 0, legendgroup: `${event.source} ${event.seed}`,
+    name: event.label, showlegend: neuron === 0 && event.seed === asked.seed, legendgroup: `${event.source} ${event.seed}`,
     hovertemplate: `${event.label}, seed ${event.seed}, neuron ${neuron + 1}<br>%{x:.3g}, %{y:.3g}<extra></extra>`,
     line: { color: event.color, width: 1.5 }, opacity: 0.85,
     marker: { color: event.color, size: path.map((_, i) => (i === path.length - 1 ? 11 : i === 0 ? 6 : 0.1)), symbol: path.map((_, i) => (i === 0 ? "circle-open" : "circle")) },

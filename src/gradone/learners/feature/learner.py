@@ -249,11 +249,12 @@ def _checked_weights(sample_weight: Any, n: int) -> np.ndarray:
 
 
 def _leading_axes(rows: Rows) -> np.ndarray | None:
-    """Leading principal axes (d, 800) if there are more features than the search can bear."""
-    if rows.X.shape[1] <= _MOST_FEATURES:
+    """Leading principal axes (d, m) if there are more features than rows or than can be borne."""
+    most = min(_MOST_FEATURES, len(rows) - 1)
+    if rows.X.shape[1] <= most:
         return None
     right = np.linalg.svd(rows.X * rows.root, full_matrices=False)[2]
-    return np.asarray(right[:_MOST_FEATURES].T)
+    return np.asarray(right[:most].T)
 
 
 def _ridge_alone(rows: Rows) -> Ensemble:
