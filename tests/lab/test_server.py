@@ -86,7 +86,7 @@ def test_plans_are_those_of_python(web: httpx.Client, target: str) -> None:
 
 
 def test_energies_are_those_of_parseval(web: httpx.Client) -> None:
-    """2 from He2, and 4/pi**2 = E[sign(z) z]**4 twice over six orders of z1, z2, z3."""
+    """He2 has energy 2; z1 z2 z3 has the cube of E[sign(z) z]**2 = 2/pi; E g**2 = 2 + 1."""
     found = web.get("/api/analyze", params={"target": "He2(z1) + sign(z1*z2*z3)"}).json()
     assert found["energies"][2] == pytest.approx(2.0)
     assert found["energies"][3] == pytest.approx((2 / np.pi) ** 3)

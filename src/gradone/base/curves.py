@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     import xarray as xr
 
 DIMENSIONS = frozenset(
-    "source target alpha kappa n d width width_ratio batch_ratio step time neuron neuron2 direction "
-    "direction2 degree eigenvalue branch replicate ridge ridge_exponent step_size "
+    "source target alpha kappa n d width width_ratio batch_ratio step time neuron neuron2 "
+    "direction direction2 degree eigenvalue branch replicate ridge ridge_exponent step_size "
     "width_exponent".split()
 )
 STATUS = frozenset({"converged", "is_hard", "n_iter", "status"})

@@ -123,7 +123,7 @@ def _operations(
         "online_sgd": lambda: 30 * n * d * width,
         "reused_batch": lambda: 8 * n * d * width * steps,
         "spectral_directions": lambda: 6 * (given.get("n_permutations", 39) + 1) * n * d * d,
-        "layerwise": lambda: _OPERATIONS + 20 * n * d * d + deep * (steps - 1),
+        "layerwise": lambda: _OPERATIONS + 120 * n * d * d + deep * (steps - 1),
         "joint_network": lambda: deep * (2000 if steps == 1 else steps),
     }
     return table.get(name, lambda: 10 * n * d * (d + width))()
