@@ -18,7 +18,7 @@ expect = playwright.expect
 
 CHROMIUM = shutil.which("chromium")
 pytestmark = [
-    pytest.mark.stat,
+    pytest.mark.slow,
     pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine"),
 ]
 ARGUMENTS = [

@@ -13,7 +13,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-pytestmark = pytest.mark.skipif(not Path("/proc").exists(), reason="needs /proc")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not Path("/proc").exists(), reason="needs /proc"),
+]
 Launch = Callable[..., tuple[subprocess.Popen[str], str]]
 LONG = {"target": "He2(z1)+z2*z3", "d": 400, "algorithms": ["bayes_amp"], "seeds": 8}
 
@@ -39,7 +42,6 @@ def wait_until_gone(session: int, seconds: float) -> list[int]:
     return left
 
 
-@pytest.mark.stat
 def test_a_killed_lab_leaves_no_process(launch: Launch) -> None:
     """Also a run inside compiled code ends when its server is gone."""
     process, address = launch()
@@ -52,7 +54,6 @@ def test_a_killed_lab_leaves_no_process(launch: Launch) -> None:
     assert wait_until_gone(process.pid, 5.0) == []
 
 
-@pytest.mark.stat
 def test_interrupting_ends_quietly(launch: Launch) -> None:
     process, address = launch()
     assert httpx.get(f"{address}/health").text == "ok"
@@ -63,7 +64,6 @@ def test_interrupting_ends_quietly(launch: Launch) -> None:
     assert wait_until_gone(process.pid, 5.0) == []
 
 
-@pytest.mark.stat
 def test_other_addresses_come_with_a_warning(launch: Launch) -> None:
     process, address = launch("--host", "0.0.0.0")  # noqa: S104 - this is what is tested
     assert httpx.get(address.replace("0.0.0.0", "127.0.0.1") + "/health").text == "ok"  # noqa: S104

@@ -17,6 +17,8 @@ import gradone as gd
 from gradone.lab.answers import answer
 from gradone.lab.scripts import prediction_script
 
+pytestmark = pytest.mark.slow  # a lab of its own, with its processes, serves these tests
+
 QUICK = {"target": "tanh(z)", "d": 32, "algorithms": ["random_features"], "top": 2.0}
 # Many points of message passing: this run does not end while a test looks at it.
 LONG = {"target": "He2(z1)+z2*z3", "d": 400, "algorithms": ["bayes_amp"], "seeds": 8}
