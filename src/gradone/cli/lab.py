@@ -18,7 +18,7 @@ def lab(
         str, typer.Option("--host", help="Address to listen on; by default this machine only.")
     ] = "127.0.0.1",
 ) -> None:
-    """Serve the lab: type a target, see the theory, watch algorithms learn it."""
+    """Serve the web lab: see the theory of a target, watch it learned."""
     from importlib import import_module
 
     from ..base.errors import BadData
