@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -26,7 +27,7 @@ Legend = Literal[
 Width = Literal["one", "two"] | float | None
 
 
-class Picture:
+class Picture(ABC):
     """What charts and panels of charts have in common: they are drawn, saved and read back."""
 
     if TYPE_CHECKING:
@@ -37,18 +38,18 @@ class Picture:
         origin: dict[str, Any]
 
     @property
+    @abstractmethod
     def panels(self) -> tuple[Chart, ...]:
         """The charts of the picture, in reading order."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def columns(self) -> int:
         """Number of panels side by side."""
-        raise NotImplementedError
 
+    @abstractmethod
     def to_dict(self) -> dict[str, Any]:
         """The picture in the types of JSON, with the number of its schema."""
-        raise NotImplementedError
 
     def figure(self) -> matplotlib.figure.Figure:
         """Matplotlib figure of the picture, in the size that it states."""
