@@ -23,7 +23,7 @@ install = $(1)/bin/python -m pip install --quiet --disable-pip-version-check -c 
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo setup lint test test-slow test-dist docs bench vendor constraints clean
+.PHONY: help demo setup lint test test-slow test-load test-dist docs bench vendor constraints clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,11 +40,14 @@ lint: $(VENV)/.dev  ## style, types and the direction of imports
 	$(BIN)/lint-imports
 
 test: lint  ## lint, fast and statistical tests, examples in docstrings
-	$(BIN)/pytest -n 2 -m "not slow and not figure and not gpu and not cluster"
+	$(BIN)/pytest -n 2 -m "not slow and not load and not figure and not gpu and not cluster"
 
 test-slow: $(VENV)/.dev  ## the tests that take minutes, and the figures
 	@tools/install_slurm.sh
 	$(BIN)/pytest -n 2 -m "slow or figure"
+
+test-load: $(VENV)/.dev  ## fifty people type and ten run in the lab, five minutes, nothing beside it
+	$(BIN)/pytest -s -m load
 
 # Leaves the repository while it tests: the wheel must not find its own source there.
 test-dist: $(VENV)/.dev  ## build the wheel and run the README with it in a clean environment

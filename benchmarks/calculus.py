@@ -8,7 +8,7 @@ single coefficient: drawing 10**6 points and evaluating the example there.
 import numpy as np
 from _timing import Jobs, interleaved_best, options, report
 
-from gradone.calculus.expansion import hermite_expansion
+from gradone.calculus.expansion import expectation, hermite_expansion
 from gradone.targets.language.expression import Expression
 
 LIMIT = 0.5
@@ -27,7 +27,8 @@ BASELINE = "10**6 values"
 def energies(text: str) -> list[float]:
     """Energies from the text on; the memory of expressions already expanded is not used."""
     function = Expression(text)
-    expansion = hermite_expansion(function.form, DEGREE, square=function.square)
+    second = expectation(function.square)
+    expansion = hermite_expansion(function.form, DEGREE, second_moment=second)
     return [energy.value for energy in expansion.energies]
 
 

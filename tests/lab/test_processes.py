@@ -21,37 +21,16 @@ Launch = Callable[..., tuple[subprocess.Popen[str], str]]
 LONG = {"target": "He2(z1)+z2*z3", "d": 400, "algorithms": ["bayes_amp"], "seeds": 8}
 
 
-def of_session(session: int) -> list[int]:
-    """Processes of a session that are not dead."""
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            fields = (folder / "stat").read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        if int(fields[3]) == session and fields[0] != "Z":
-            found.append(int(folder.name))
-    return found
-
-
-def wait_until_gone(session: int, seconds: float) -> list[int]:
-    """Processes that are still there after a time."""
-    until = time.monotonic() + seconds
-    while (left := of_session(session)) and time.monotonic() < until:
-        time.sleep(0.1)
-    return left
-
-
 def test_a_killed_lab_leaves_no_process(launch: Launch) -> None:
     """Also a run inside compiled code ends when its server is gone."""
     process, address = launch()
     run = httpx.post(f"{address}/api/runs", json=LONG, timeout=60.0)
     assert run.status_code == 201
     time.sleep(2.0)
-    assert len(of_session(process.pid)) > 3  # the server, its questions, the run
+    assert len(process.processes()) > 3  # the server, its questions, the run
     process.kill()
     process.communicate()
-    assert wait_until_gone(process.pid, 5.0) == []
+    assert process.left_after(5.0) == []
 
 
 def test_interrupting_ends_quietly(launch: Launch) -> None:
@@ -61,7 +40,7 @@ def test_interrupting_ends_quietly(launch: Launch) -> None:
     out, err = process.communicate(timeout=10)
     assert process.returncode == 0
     assert "Traceback" not in out + err
-    assert wait_until_gone(process.pid, 5.0) == []
+    assert process.left_after(5.0) == []
 
 
 def test_other_addresses_come_with_a_warning(launch: Launch) -> None:

@@ -123,24 +123,6 @@ def test_scripts_make_the_numbers_again(web: httpx.Client) -> None:
     assert room["curve"].test_mse.values.ravel().tolist() == pytest.approx(shown["y"], rel=1e-12)
 
 
-def test_mistakes_are_placed_and_mended(web: httpx.Client) -> None:
-    found = web.get("/api/analyze", params={"target": "He2(z1) + sgn(z1*z2)"})
-    body = found.json()
-    assert found.status_code == 422
-    assert (body["column"], body["width"]) == (11, 3)
-    assert "Did you mean 'sign'?" in body["hint"]
-
-
-@pytest.mark.parametrize(
-    "target",
-    ["", "z1" * 900, "__import__('os').system('id')", "z1**99", "((((z1", "1/z1", "\x00", "z1;z2"],
-)
-def test_hostile_targets_are_refused_in_words(web: httpx.Client, target: str) -> None:
-    found = web.get("/api/analyze", params={"target": target})
-    assert found.status_code == 422
-    assert len(found.json()["message"]) > 10
-
-
 @pytest.mark.parametrize(
     ("query", "word"),
     [
@@ -216,59 +198,6 @@ def test_one_person_does_not_fill_the_lab(web: httpx.Client) -> None:
     assert "place" in found.json()["message"]
     for run in runs:
         web.post(f"/api/runs/{run}/cancel")
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"d": 10**9},
-        {"seeds": 1000},
-        {"algorithms": []},
-        {"algorithms": ["rm -rf"]},
-        {"target": "z1*"},
-        {"view": "other"},
-        {"surprise": 1},
-    ],
-)
-def test_runs_that_make_no_sense_are_refused(web: httpx.Client, changes: dict[str, Any]) -> None:
-    assert web.post("/api/runs", json={**QUICK, **changes}).status_code == 422
-
-
-@pytest.mark.parametrize("key", ["nothing", "../../etc/passwd", "%2e%2e%2f", "x" * 500])
-def test_unknown_runs_are_not_found(web: httpx.Client, key: str) -> None:
-    assert web.get(f"/api/runs/{key}").status_code == 404
-
-
-@pytest.mark.parametrize(
-    "path", ["/static/../app.py", "/static/%2e%2e/app.py", "/assets/..%2f..%2flab%2fapp.py"]
-)
-def test_files_outside_are_not_served(web: httpx.Client, path: str) -> None:
-    assert web.get(path).status_code == 404
-
-
-def test_other_hosts_and_pages_are_refused(web: httpx.Client) -> None:
-    assert web.get("/api/zoo", headers={"host": "evil.example"}).status_code == 421
-    away = {"origin": "http://evil.example"}
-    assert web.post("/api/runs", json=QUICK, headers=away).status_code == 403
-
-
-def test_long_requests_are_refused(web: httpx.Client) -> None:
-    assert web.post("/api/runs", content=b"x" * 10**6).status_code == 413
-    assert web.get("/api/analyze", params={"target": "z" * 5000}).status_code == 422
-
-
-def test_a_body_that_hides_its_length_is_cut(web: httpx.Client) -> None:
-    def endless() -> Iterator[bytes]:
-        for _ in range(100):
-            yield b"x" * 4096
-
-    with pytest.raises((httpx.HTTPError, AssertionError)):  # closed, or an error of the request
-        assert web.post("/api/runs", content=endless()).status_code < 400
-
-
-def test_pages_may_not_load_from_elsewhere(web: httpx.Client) -> None:
-    policy = web.get("/").headers["content-security-policy"]
-    assert policy.startswith("default-src 'self'")
 
 
 def test_slow_questions_do_not_hold_up_others(web: httpx.Client) -> None:

@@ -9,7 +9,7 @@ from gradone.theory._climb import climb
 from gradone.theory._finish import finish
 from gradone.theory._fixed_points import StateEvolution
 from gradone.theory._folding import symmetries
-from gradone.theory._prior_means import prior_means
+from gradone.theory._nested_means import nested_means, nesting_axes
 from gradone.theory._state_evolution import averages
 
 SWAPPED = np.array([[0.5, 0.2], [0.2, 0.5]])
@@ -48,8 +48,10 @@ def test_symmetries_change_at_most_the_sign_of_the_output(text, order):
 def test_folded_averages_are_those_of_all_prior_means(text, noise, M, tolerance):
     """Would catch: a weight of an orbit that is counted once too often, a map in place of its
     transpose, a permutation that does not keep M."""
-    channel = posterior_channel(gd.Target(text, noise=noise))
-    omega, weights = prior_means(M)
+    target = gd.Target(text, noise=noise)
+    channel = posterior_channel(target)
+    omega, weights = nested_means(nesting_axes(target.expression, M), M)
+    weights /= weights.sum()
     out = channel.outcomes(omega, np.eye(2) - M)
     chance = out.weight * np.exp(out.log_z)
     chance *= (weights / chance.sum(axis=1))[:, None]

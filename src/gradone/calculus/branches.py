@@ -241,9 +241,10 @@ def _segments(
         offset += len(critical)
     table = np.concatenate(tables, axis=1)
     piece, band = table[0].astype(np.int64), table[2].astype(np.int64)
-    z = inverse(g, slope, pieces, piece, table[1])
     # Extrema of the same height differ by rounding: nothing is cut off between them.
-    z = np.where(table[3], pieces.ends[piece, 0], np.where(table[4], pieces.ends[piece, 1], z))
+    z = np.where(table[3], pieces.ends[piece, 0], pieces.ends[piece, 1])
+    between = np.flatnonzero((table[3] == 0) & (table[4] == 0))
+    z[between] = inverse(g, slope, pieces, piece[between], table[1, between])
     inner = np.flatnonzero(piece[1:] == piece[:-1])
     low, high = np.minimum(z[inner], z[inner + 1]), np.maximum(z[inner], z[inner + 1])
     return piece[inner], low, high, band[inner]
@@ -397,11 +398,9 @@ def _moments(
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         density = normal_density(root) / np.abs(slope(member[row], root))
     # At an extremum the slope vanishes: both roots carry the same, infinite, weight.
-    density = np.nan_to_num(density, posinf=1e300)
-    largest = np.zeros(len(z))
-    np.maximum.at(largest, row, density)
-    share = density / np.maximum(largest, 1e-300)[row]
-    share /= np.maximum(np.bincount(row, share, len(z)), 1e-300)[row]
+    np.minimum(density, 1e300, out=density)
+    density[np.isnan(density)] = 0.0
+    share = density / np.maximum(np.bincount(row, density, len(z)), 1e-300)[row]
     moments = [np.bincount(row, share * he, len(z)) for he in orthonormal_hermite(root, degree)]
     return np.maximum(share[: len(z)], 1e-300), moments
 

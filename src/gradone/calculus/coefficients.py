@@ -20,8 +20,11 @@ class BlockCoefficients:
         are used.
     kind : str
         ``"quadrature"``, or ``"monte_carlo"`` if the error is statistical.
+    size : float
+        Mean of the absolute value of the block, which may exceed all coefficients; 0 if unknown.
     """
 
     value: np.ndarray
     error: np.ndarray
     kind: Kind = "quadrature"
+    size: float = 0.0

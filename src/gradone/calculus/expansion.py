@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -70,6 +70,17 @@ class HermiteExpansion:
     kind: Kind
     second_moment: Estimate
     exact: Polynomial | None = None
+
+    def up_to(self, degree: int) -> HermiteExpansion:
+        """The same with fewer degrees."""
+        kept = self.indices.sum(axis=1) <= degree
+        return replace(
+            self,
+            degree=min(degree, self.degree),
+            indices=self.indices[kept],
+            value=self.value[kept],
+            error=self.error[kept],
+        )
 
     def coefficient(self, *beta: int) -> Estimate:
         r"""Coefficient :math:`c_\beta = \mathbb{E}[f\,\mathrm{He}_\beta]`."""
@@ -154,7 +165,7 @@ def hermite_expansion(
     f: SeparableSum,
     degree: int,
     *,
-    square: SeparableSum | None = None,
+    second_moment: Estimate | None = None,
     tolerance: float = 1e-10,
     points: int | None = None,
 ) -> HermiteExpansion:
@@ -166,8 +177,8 @@ def hermite_expansion(
         The function.
     degree : int
         Largest total degree.
-    square : SeparableSum, optional
-        The function squared, for :math:`\mathbb{E}[f^2]`; by default the energies kept are summed.
+    second_moment : Estimate, optional
+        :math:`\mathbb{E}[f^2]`, where it is known; by default the energies kept are summed.
     tolerance : float
         Refinement of a block stops when its error is below this, relative to its size.
     points : int, optional
@@ -209,8 +220,8 @@ def hermite_expansion(
                 )
             )
         )
-    elif square is not None:
-        second = expectation(square, tolerance=tolerance, points=points)
+    elif second_moment is not None:
+        second = second_moment
     else:
         second = Estimate(float((value**2).sum()), float((2 * np.abs(value) * error).sum()), kind)
     return HermiteExpansion(f.r, degree, indices, value, error, kind, second, exact)
@@ -283,15 +294,14 @@ def block_coefficients(
             f"{MAX_VARIABLES} variables that do not separate are not computed"
         )
     found = grid_coefficients(f, degree, tolerance, points or POINTS)
-    if found is not None and float(found.error.max()) <= 1e-6 * _size(found):
-        return found
+    if found is not None:
+        # All coefficients of a fast oscillation are small next to the function.
+        enough = max(1e-6 * float(np.abs(found.value).max()), tolerance * found.size)
+        if float(found.error.max()) <= max(enough, 1e-306):
+            return found
     wanted = (degree + 1) ** (f.r - 1)
     sobol_points = points or min(max(POINTS // wanted, 1 << 18), 1 << 20)
     sobol = sobol_coefficients(f, degree, tolerance, sobol_points)
     if found is None or float(sobol.error.max()) < float(found.error.max()):
         return sobol
     return found
-
-
-def _size(found: BlockCoefficients) -> float:
-    return max(float(np.abs(found.value).max()), 1e-300)

@@ -72,7 +72,8 @@ def _refine(
             change = np.abs(new - value)
             largest = float(change.max())
             error = np.maximum(change, 0.1 * largest) + 1e-3 * min(before, size)
-            best = BlockCoefficients(new, error + 64 * _EPS * size * math.sqrt(degree + 1))
+            error += 64 * _EPS * size * math.sqrt(degree + 1)
+            best = BlockCoefficients(new, error, size=size)
             before = largest
             if float(best.error.max()) <= tolerance * size:
                 return best, True

@@ -13,12 +13,12 @@ from typing import NamedTuple
 import numpy as np
 
 _GRID = 4001
-_GOLDEN, _GOLDEN_STEPS = 0.6180339887498949, 80
+_GOLDEN, _GOLDEN_STEPS = 0.6180339887498949, 40
 _MAX_STEPS = 80
 _BLOCK = 32  # points of a scan that are taken for close to each other
 _PLATEAU = 4  # equal values in a row; around an extremum there are two
 _EPS = float(np.finfo(float).eps)
-_ROUNDING, _NEGLIGIBLE = 4 * _EPS, 1e-3 * _EPS
+_ROUNDING, _NEGLIGIBLE = 4 * _EPS, 1e-14
 _STUCK = 1e-10
 _MAX_TURNS = 600
 Family = Callable[[np.ndarray, np.ndarray], np.ndarray]  # which functions, and where
@@ -248,29 +248,29 @@ def inverse(
         left[wide] = np.where(below, middle, left[wide])
         right[wide] = np.where(below, right[wide], middle)
     low, high = pieces.z[left], pieces.z[right]
-    member, root = pieces.member[which], _guess(slope, pieces, which, left, y)
-    before = high - low  # length of the last Newton step
+    x, member = _guess(slope, pieces, which, left, y), pieces.member[which]
+    root, before = x.copy(), high - low  # before: length of the last Newton step
+    active = np.arange(len(which))
     with np.errstate(all="ignore"):
-        active = np.arange(len(which))
         for _ in range(_MAX_STEPS):
-            x, i, value = root[active], member[active], y[active]
-            gap = sign[active] * (g(i, x) - value)
-            bottom = np.where(gap <= 0, x, low[active])
-            top = np.where(gap >= 0, x, high[active])
-            new = x - gap / (sign[active] * slope(i, x))
-            is_inside = (new >= bottom) & (new <= top)
-            new = np.where(is_inside, new, (bottom + top) / 2)
-            root[active], low[active], high[active] = new, bottom, top
-            step, last = np.abs(new - x), before[active]
-            before[active] = np.where(is_inside, step, top - bottom)
+            gap = sign * (g(member, x) - y)
+            low, high = np.where(gap <= 0, x, low), np.where(gap >= 0, x, high)
+            new = x - gap / (sign * slope(member, x))
+            is_inside = (new >= low) & (new <= high)
+            new = np.where(is_inside, new, (low + high) / 2)
+            step, length = np.abs(new - x), 1 + np.abs(x)
             # Steps s', s of Newton's method promise a next one of s^3/s'^2. Next to an extremum
             # rounding comes first: then the value is taken, or the steps do not become shorter.
-            following = np.where(is_inside, step * (step / last) ** 2, step)
-            is_taken = np.abs(gap) <= _ROUNDING * np.abs(value)
-            is_stuck = (2 * step >= last) & (top - bottom <= _STUCK * (1 + np.abs(x)))
-            active = active[(following > _NEGLIGIBLE * (1 + np.abs(x))) & ~is_taken & ~is_stuck]
-            if not len(active):
+            following = np.where(is_inside, step * (step / before) ** 2, step)
+            is_taken = np.abs(gap) <= _ROUNDING * np.abs(y)
+            is_stuck = (2 * step >= before) & (high - low <= _STUCK * length)
+            before = np.where(is_inside, step, high - low)
+            root[active] = new
+            rest = np.flatnonzero((following > _NEGLIGIBLE * length) & ~is_taken & ~is_stuck)
+            if not len(rest):
                 break
+            active, x, member, y = active[rest], new[rest], member[rest], y[rest]
+            sign, low, high, before = sign[rest], low[rest], high[rest], before[rest]
     return root
 
 

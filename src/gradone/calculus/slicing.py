@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,6 +28,8 @@ _MAX_BINS = 1 << 14
 _SEED = 314159
 _MAX_KEPT = 1 << 15  # points in a replicate that are worth their memory
 _TOGETHER = 1 << 14
+_LOOKED_AT = 1 << 15  # points that choose the cells
+_KEYS = 1 << 16
 # The conditional moments are largest in the tails of the output: draw from a wider Gaussian there.
 _SCALE = 1.4
 
@@ -75,16 +78,17 @@ def sliced_grams(
     True
     """
     n = 1 << max(8, int(np.log2(points / REPLICATES)))
-    beta = np.vstack([multi_indices(r, k)[multi_indices(r, k).sum(axis=1) == k] for k in orders])
+    beta = _order_indices(r, orders)
     outputs: list[Columns] = []
     features: list[np.ndarray] = []
     # Small replicates are evaluated together: many calls would cost more than their numbers.
     size = min(REPLICATES, max(1, _TOGETHER // n))
     for first in range(0, REPLICATES, size):
-        z, weight = _points(r + (noise > 0), n, range(first, first + size), scramble)
+        cloud = (r + (noise > 0), n, range(first, first + size), scramble)
+        z, weight = _points(*cloud)
         y = np.array(np.broadcast_to(g(list(z[:r])), weight.shape), dtype=np.float64)
         outputs += zip(np.split(y, size), np.split(z[-1], size), strict=True)
-        features += np.split(_features(z[:r], beta) * weight, size, axis=1)
+        features += np.split(_point_features(*cloud, r, tuple(orders)), size, axis=1)
     outputs = _without_rounding(outputs)
     pooled = np.concatenate([y for y, _ in outputs])
     if noise > 0 and np.ptp(pooled) + 14 * noise**0.5 < _MAX_BINS * noise**0.5 / 8:
@@ -94,7 +98,9 @@ def sliced_grams(
         ys = [y + noise**0.5 * xi for y, xi in outputs]
         cells = min(_MAX_CELLS, 1 << int(np.log2(len(pooled) / _POINTS_PER_CELL)))
         sums = _binned(ys, features, cells)
-        levels = [_shifted_slices(sums, cells, width) for width in _WIDTHS]
+        below = np.zeros((*sums.shape[:-1], cells + 1))
+        np.cumsum(sums[..., :cells], axis=-1, out=below[..., 1:])
+        levels = [_shifted_slices(below, sums[..., cells:], width) for width in _WIDTHS]
     result, start = {}, 0
     for k in orders:
         m = int((beta.sum(axis=1) == k).sum())
@@ -110,63 +116,126 @@ def _without_rounding(outputs: list[Columns]) -> list[Columns]:
 
     Where a target is constant the last bits of its value still depend on z, and would reveal it.
     """
-    size = float(np.median(np.abs(np.concatenate([y for y, _ in outputs])))) or 1.0
+    size = float(np.median(np.abs(_first([y for y, _ in outputs])))) or 1.0
     digits = 11 - int(np.floor(np.log10(size)))
     return [(np.round(y, digits), z) for y, z in outputs]
 
 
-def _points(r: int, n: int, which: range, scramble: int) -> tuple[np.ndarray, np.ndarray]:
-    """Points (r, n len(which)) of a wide Gaussian and their weights under the standard one."""
+def _first(columns: list[np.ndarray]) -> np.ndarray:
+    """First points of each replicate, which are spread as evenly as all of them, in one array."""
+    return np.concatenate([column[: _LOOKED_AT // len(columns)] for column in columns])
+
+
+class _Cloud(NamedTuple):
+    """Points (dim, n) of a wide Gaussian, and their weights under the standard one."""
+
+    z: np.ndarray
+    weight: np.ndarray
+
+
+def _points(dim: int, n: int, which: range, scramble: int) -> _Cloud:
+    """Replicates `which` of n points each."""
     if n <= _MAX_KEPT and not scramble:
-        return _kept_points(r, n, which)
-    return _new_points(r, n, which, scramble)
+        return _kept_points(dim, n, which)
+    return _new_points(dim, n, which, scramble)
 
 
-@lru_cache(maxsize=4 * REPLICATES)  # many small problems share their points
-def _kept_points(r: int, n: int, which: range) -> tuple[np.ndarray, np.ndarray]:
-    return _new_points(r, n, which, 0)
+@lru_cache(maxsize=3 * REPLICATES)  # many problems share their points
+def _kept_points(dim: int, n: int, which: range) -> _Cloud:
+    return _new_points(dim, n, which, 0)
 
 
-def _new_points(r: int, n: int, which: range, scramble: int) -> tuple[np.ndarray, np.ndarray]:
-    sequences = [SobolSequence(r, np.random.default_rng([_SEED, i, scramble])) for i in which]
+def _new_points(dim: int, n: int, which: range, scramble: int) -> _Cloud:
+    sequences = [SobolSequence(dim, np.random.default_rng([_SEED, i, scramble])) for i in which]
     z = _SCALE * gaussian_points(np.concatenate([s.draw(n).T for s in sequences], axis=1))
     weight = np.exp(-0.5 * (1 - _SCALE**-2) * np.einsum("rn,rn->n", z, z)).reshape(-1, n)
-    return z, (weight / weight.mean(axis=1, keepdims=True)).ravel()
+    return _Cloud(z, (weight / weight.mean(axis=1, keepdims=True)).ravel())
 
 
-def _features(z: np.ndarray, beta: np.ndarray) -> np.ndarray:
-    """Values of he_beta, shape (1 + number of beta, n); the first row is that of beta = 0."""
+def _point_features(
+    dim: int, n: int, which: range, scramble: int, r: int, orders: tuple[int, ...]
+) -> np.ndarray:
+    """Features of these points; those of orders 1 and 2 are kept, which every target needs."""
+    if n <= _MAX_KEPT and not scramble and max(orders) <= 2:
+        return _kept_features(dim, n, which, r, orders)
+    cloud = _points(dim, n, which, scramble)
+    return _features(cloud.z[:r], _order_indices(r, orders), cloud.weight)
+
+
+@lru_cache(maxsize=3 * REPLICATES)
+def _kept_features(dim: int, n: int, which: range, r: int, orders: tuple[int, ...]) -> np.ndarray:
+    cloud = _kept_points(dim, n, which)
+    return _features(cloud.z[:r], _order_indices(r, orders), cloud.weight)
+
+
+def _order_indices(r: int, orders: Sequence[int]) -> np.ndarray:
+    """Multi-indices of each order in turn."""
+    return np.vstack([multi_indices(r, k)[multi_indices(r, k).sum(axis=1) == k] for k in orders])
+
+
+def _features(z: np.ndarray, beta: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Weighted values of he_beta, shape (1 + number of beta, n); the first row is for beta = 0."""
     tables = [hermite_table(column, int(beta.max(initial=0))) for column in z]
-    rows = [np.ones(z.shape[1])]
-    for index in beta:
-        value = np.ones(z.shape[1])
+    rows = np.empty((1 + len(beta), z.shape[1]))
+    rows[:] = weight
+    for row, index in zip(rows[1:], beta, strict=True):
         for table, k in zip(tables, index, strict=True):
-            value = value * table[k] if k else value
-        rows.append(value)
-    return np.array(rows)
+            if k:
+                row *= table[k]
+    return rows
 
 
 def _binned(outputs: list[np.ndarray], features: list[np.ndarray], cells: int) -> np.ndarray:
-    """Means of features times the indicator of each cell, then of each atom: (R, rows, bins)."""
-    pooled = np.concatenate(outputs)
-    order = np.argsort(pooled)
-    ordered = pooled[order]
+    """Means of features times the indicator of each cell, then of each atom: (R, rows, bins).
+
+    Cells and atoms are chosen from the first points of each replicate.
+    """
+    sample = _first(outputs)
+    order = np.argsort(sample)
+    ordered, weight = sample[order], _first([feature[0] for feature in features])[order]
     first = np.flatnonzero(np.concatenate([[True], np.diff(ordered) != 0]))
-    is_atom = np.diff(np.append(first, len(ordered))) > 0.002 * len(ordered)
-    # Which atom each output is, or none, in increasing order of the outputs.
-    run = np.repeat(np.arange(len(first)), np.diff(np.append(first, len(ordered))))
-    weight = np.concatenate([feature[0] for feature in features])[order]
-    edges = _graded_edges(ordered, np.where(is_atom[run], 0.0, weight), cells)
-    above = np.bincount(np.searchsorted(ordered, edges, side="right"), minlength=len(ordered) + 1)
-    cell = np.cumsum(above[:-1])
-    cell = np.where(is_atom[run], cells - 1 + np.cumsum(is_atom)[run], cell)
-    where = np.empty_like(cell)
-    where[order] = cell
-    bins = cells + int(is_atom.sum())
+    count = np.diff(np.append(first, len(ordered)))
+    is_atom = count > 0.002 * len(ordered)
+    atoms = ordered[first[is_atom]]
+    edges = _graded_edges(ordered, np.where(np.repeat(is_atom, count), 0.0, weight), cells)
+    bins = cells + len(atoms)
+    places = _Places(edges, atoms, cells, ordered)
     sums = []
-    for part, feature in zip(np.split(where, len(outputs)), features, strict=True):
-        sums.append([np.bincount(part, row, bins) / len(part) for row in feature])
+    for y, feature in zip(outputs, features, strict=True):
+        where = places(y)
+        sums.append([np.bincount(where, row, bins) / len(y) for row in feature])
     return np.array(sums)
+
+
+class _Places:
+    """Cell or atom of outputs: ``np.searchsorted(edges, y)``, several times as fast.
+
+    A table over a bounded increasing function of y says how many edges lie below; only where an
+    edge falls into the same entry of the table it has to be looked for.
+    """
+
+    def __init__(
+        self, edges: np.ndarray, atoms: np.ndarray, cells: int, ordered: np.ndarray
+    ) -> None:
+        self._edges, self._atoms, self._cells = edges, atoms, cells
+        low, self._middle, high = ordered[len(ordered) * np.array([1, 2, 3]) // 4]
+        self._width = max(high - low, 1e-9 * max(abs(ordered[0]), abs(ordered[-1])), 1e-300)
+        count = np.bincount(self._keys(edges), minlength=_KEYS + 1)
+        self._below, self._is_open = np.cumsum(count) - count, count > 0
+
+    def _keys(self, y: np.ndarray) -> np.ndarray:
+        x = np.clip((y - self._middle) / self._width, -_KEYS, _KEYS)
+        return ((0.5 * _KEYS) * (1 + x / (1 + np.abs(x)))).astype(np.int32)
+
+    def __call__(self, y: np.ndarray) -> np.ndarray:
+        keys = self._keys(y)
+        where = self._below[keys]
+        unsure = np.flatnonzero(self._is_open[keys])
+        where[unsure] = np.searchsorted(self._edges, y[unsure])
+        if len(self._atoms):
+            nearest = np.minimum(np.searchsorted(self._atoms, y), len(self._atoms) - 1)
+            where = np.where(self._atoms[nearest] == y, self._cells + nearest, where)
+        return where
 
 
 def _graded_edges(ordered: np.ndarray, weight: np.ndarray, cells: int) -> np.ndarray:
@@ -179,19 +248,28 @@ def _graded_edges(ordered: np.ndarray, weight: np.ndarray, cells: int) -> np.nda
     return ordered[np.minimum(at, len(ordered) - 1)]
 
 
-def _shifted_slices(sums: np.ndarray, cells: int, width: int) -> tuple[np.ndarray, np.ndarray]:
+def _shifted_slices(
+    cumulative: np.ndarray, atoms: np.ndarray, width: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Cross products for slices of `width` cells, averaged over eight positions of the slices.
 
-    Without the average, what is lost in the slice that contains a jump of the conditional moments
-    would depend on where in the slice the jump falls, and could not be extrapolated.
+    `cumulative` holds the sums over all cells below each edge. Without the average, what is lost in
+    the slice that contains a jump of the conditional moments would depend on where in the slice the
+    jump falls, and could not be extrapolated.
     """
-    joined = []
-    for shift in range(0, width, width // _SHIFTS):
-        starts = np.unique([0, *range(shift, cells, width)])
-        joined.append(np.add.reduceat(sums[..., :cells], starts, axis=-1))
-        joined.append(sums[..., cells:])
-    slices = np.concatenate(joined, axis=-1)
+    low, high = _slice_ends(cumulative.shape[-1] - 1, width)
+    slices = np.concatenate(
+        [cumulative[..., high] - cumulative[..., low], *[atoms] * _SHIFTS], axis=-1
+    )
     return _cross_products(slices[:, 1:] / _SHIFTS**0.5, _unbiased_mass(slices[:, 0]))
+
+
+@lru_cache(maxsize=64)
+def _slice_ends(cells: int, width: int) -> tuple[np.ndarray, np.ndarray]:
+    """First cell, and the one after the last, of the slices in all positions."""
+    shifts = range(0, width, width // _SHIFTS)
+    edges = [np.unique([0, *range(shift, cells, width), cells]) for shift in shifts]
+    return np.concatenate([e[:-1] for e in edges]), np.concatenate([e[1:] for e in edges])
 
 
 def _unbiased_mass(shares: np.ndarray) -> np.ndarray:

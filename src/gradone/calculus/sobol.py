@@ -124,7 +124,7 @@ def sobol_coefficients(
 ) -> BlockCoefficients:
     """Coefficients of a block from sixteen scrambles; the error is a 99 % half-width.
 
-    Doubles the points until the tolerance or the limit is reached.
+    Few points in case they reach the tolerance, then sixteen times as many, up to the limit.
     """
     from scipy.special import stdtrit
 
@@ -144,7 +144,8 @@ def sobol_coefficients(
         enough = float(error.max()) <= tolerance * max(mass / drawn, 1e-300)
         if enough or 2 * drawn * REPLICATES > points:
             return BlockCoefficients(value, error, "monte_carlo")
-        batch = drawn  # the balance of a Sobol sequence asks for powers of two
+        # The balance of a Sobol sequence asks for powers of two.
+        batch = min(16 * drawn, 1 << int(math.log2(points / REPLICATES))) - drawn
 
 
 @lru_cache(maxsize=2 * REPLICATES)
@@ -168,6 +169,8 @@ def _sums(
     """Sums over points of f he_beta times the importance weight, and of |f|."""
     z, weight = cloud
     values = f(list(z)) * weight
+    if not degree:
+        return values.sum().reshape((1,) * f.r), float(np.abs(values).sum())
     total = np.zeros((degree + 1,) * f.r)
     heads = [b for b in itertools.product(range(degree + 1), repeat=f.r - 1) if sum(b) <= degree]
     for start in range(0, len(values), _CHUNK):

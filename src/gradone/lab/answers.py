@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-import math
+import gc
 import re
-import warnings
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..base.errors import GradoneError, TargetSyntaxError
 
-if TYPE_CHECKING:
-    from ..charts import Chart
-
 Answer = dict[str, Any]
+# Small targets of different kinds, which no zoo has: smooth, with breaks, oscillating, noisy.
+WARMING = (
+    ("z1*z2 + z1/7", None),
+    ("relu(z1 + z2**2)/7", None),
+    ("sin(9*z1*z2)/7 + z1", None),
+    ("tanh(z1*z2)/7 + z1", 0.1),
+)
+
 
 
 def answer(question: str, arguments: Mapping[str, Any]) -> Answer:
@@ -53,18 +57,18 @@ def analysis(target: str, noise: float | None) -> Answer:
     from ..base.children import Outcome
     from ..report.stairs import draw_stairs, giant_steps, grand_steps, level_steps
     from ..report.study import Study
-    from ..report.target_charts import energies
+    from ..report.target_charts import energy_bars
     from ..report.words import exponent_cards, verdict
+    from ..targets.facts import facts
     from ..targets.hierarchy import HierarchicalTarget
     from ..targets.naming import find_target
-    from ..targets.summary import summarize
+    from ..targets.summary import hermite_energies
     from ..targets.zoo import zoo
 
     found = find_target(target, noise)
     is_deep = isinstance(found, HierarchicalTarget)
     study = Study(found, d=64, budget=1.0, seed=0, axis="kappa" if is_deep else "alpha")
-    facts = summarize(found, d=64)
-    study.outcomes["facts"] = Outcome(answers={0: facts})
+    energies = hermite_energies(found)
     made: Any = _or_reason(analyze, found)
     study.outcomes["verdicts"] = Outcome(answers={0: {"analysis": made}})
     headline, sentences = verdict(study)
@@ -78,7 +82,7 @@ def analysis(target: str, noise: float | None) -> Answer:
                 ("Giant gradient steps, n of order d", giant_steps(made)),
             ]
         stairs = [{"title": name, "svg": draw_stairs(steps, name)} for name, steps in pictures]
-    entry, chart = zoo().find(found), energies(study)
+    entry, chart = zoo().find(found), energy_bars(energies.values, energies.tail)
     return {
         "target": found.text,
         "noise": found.noise,
@@ -90,9 +94,9 @@ def analysis(target: str, noise: float | None) -> Answer:
         "sentences": sentences,
         "cards": [dict(zip(("name", "value", "why"), card, strict=True))
                   for card in exponent_cards(study.analysis)],
-        "facts": list(facts.facts),
-        "energies": [energy.value for energy in facts.energies],
-        "tail": facts.tail and facts.tail.value,
+        "facts": [] if isinstance(found, HierarchicalTarget) else list(facts(found.expression)),
+        "energies": [energy.value for energy in energies.values],
+        "tail": energies.tail and energies.tail.value,
         "picture": chart and chart.plotly_dict(),
         "stairs": stairs,
         "analysis": made if isinstance(made, str) else made.to_dict(),
@@ -110,7 +114,7 @@ def sources(target: str, noise: float | None) -> Answer:
     """Which theories and simulations cover a target, and why the others do not."""
     from ..targets.hierarchy import HierarchicalTarget
     from ..targets.naming import find_target
-    from .contestants import RULES, covered, theories
+    from .contestants import RULES, covered, source_color, theories
 
     found = find_target(target, noise)
     is_deep = isinstance(found, HierarchicalTarget)
@@ -118,73 +122,18 @@ def sources(target: str, noise: float | None) -> Answer:
         "axis": "kappa" if is_deep else "alpha",
         "r": getattr(found, "r", None),
         "race": covered(found),
-        "rules": {} if is_deep else RULES,
+        "rules": {}
+        if is_deep
+        else {key: {"label": label, "color": source_color(key)} for key, label in RULES.items()},
         "theories": theories(found),
     }
 
 
-def prediction(
-    target: str,
-    noise: float | None,
-    theory: str,
-    top: float,
-    sliders: Mapping[str, float],
-    points: int,
-) -> Answer:
-    """Curve of a theory up to a place of its axis, as a picture."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("default")
-        chart = prediction_chart(target, noise, theory, top, sliders, points)
-    return {
-        "notes": list(dict.fromkeys(str(warning.message) for warning in caught)),
-        "theory": theory,
-        "picture": chart.plotly_dict(),
-        "series": [{"name": one.name, "x": one.x, "y": finite(one.y)} for one in chart.series],
-    }
+def prediction(**given: Any) -> Answer:
+    """Curves of theories."""
+    from . import predictions
 
-
-def prediction_chart(
-    target: str,
-    noise: float | None,
-    theory: str,
-    top: float,
-    sliders: Mapping[str, float],
-    points: int,
-) -> Chart:
-    """Chart of a theory."""
-    from ..targets.naming import find_target
-    from .contestants import PREDICTED
-    from .pictures import theory_chart
-
-    if theory not in PREDICTED:
-        raise UnknownName(f"no curve of '{theory}' here; there are: {', '.join(PREDICTED)}")
-    axis, known = PREDICTED[theory]
-    names = {slider.name for slider in known}
-    if not set(sliders) <= names:
-        raise UnknownName(f"'{theory}' has the sliders {sorted(names)}, got {sorted(sliders)}")
-    values = {slider.name: slider.value for slider in known} | dict(sliders)
-    places = predicted_places(axis, top, points)
-    return theory_chart(find_target(target, noise), theory, axis, places, values)
-
-
-class UnknownName(GradoneError, LookupError):
-    """A name that the page does not know."""
-
-
-def predicted_places(axis: str, top: float, points: int) -> list[float]:
-    """Places of the axis at which a theory is evaluated.
-
-    Examples
-    --------
-    >>> predicted_places("alpha", 6.0, 12)[:2], predicted_places("time", 50.0, 2)
-    ([0.5, 1.0], [1.0, 50.0])
-    """
-    if axis == "time":
-        ratio = 50 ** (1 / (points - 1))
-        return [top / 50 * ratio**i for i in range(points - 1)] + [top]
-    if axis == "kappa":  # plateaus are known at once: enough places to draw their edges
-        return [0.6 + (top - 0.6) * i / 60 for i in range(61)]
-    return [top * i / points for i in range(1, points + 1)]
+    return predictions.prediction(**given)
 
 
 def plan(target: str, noise: float | None, d: int, n: int | None, width: int | None) -> Answer:
@@ -209,33 +158,59 @@ def drawn(suffix: str, chart: Mapping[str, Any]) -> Answer:
         return {"content": file.read_bytes()}
 
 
-def drawn_prediction(suffix: str, **arguments: Any) -> Answer:
-    """File of the curve of a theory."""
-    return drawn(suffix, prediction_chart(**arguments).to_dict())
+def drawn_prediction(suffix: str, quantity: str, **given: Any) -> Answer:
+    """File of the curves of theories."""
+    from . import predictions, reports, scripts
+
+    if suffix == "py":
+        return {"content": scripts.prediction_script(**given).encode()}
+    if suffix == "html":
+        return {"content": reports.of_prediction(quantity, **given)}
+    return drawn(suffix, predictions.prediction_chart(quantity=quantity, **given).to_dict())
 
 
 def drawn_run(suffix: str, parameters: Mapping[str, Any], events: list[Any]) -> Answer:
-    """File of the curves of a run."""
-    from .pictures import run_chart
+    """File of a run, with what it has found so far."""
+    from . import pictures, reports, scripts
 
-    return drawn(suffix, run_chart(parameters, events).to_dict())
+    if suffix == "py":
+        return {"content": scripts.run_script(parameters).encode()}
+    if suffix == "html":
+        return {"content": reports.of_run(parameters, events)}
+    return drawn(suffix, pictures.run_chart(parameters, events).to_dict())
+
+
+def drawn_verdict(suffix: str, target: str, noise: float | None) -> Answer:
+    """File of a verdict; its picture and its table are those of the energies."""
+    from . import reports, scripts
+
+    if suffix == "py":
+        return {"content": scripts.verdict_script(target, noise).encode()}
+    if suffix == "html":
+        return {"content": reports.of_target(target, noise)}
+    return drawn(suffix, reports.energy_chart(target, noise).to_dict())
+
+
+def drawn_plan(suffix: str, **given: Any) -> Answer:
+    """File of a plan."""
+    from . import reports, scripts
+
+    if suffix == "py":
+        return {"content": scripts.plan_script(**given).encode()}
+    if suffix == "html":
+        return {"content": reports.of_plan(**given)}
+    return {"content": reports.plan_table(**given)}
 
 
 def warm_up() -> Answer:
-    """Import everything that answers need, and compile what is always used."""
-    analysis("z1*z2", None)
-    return sources("z1*z2", None)
-
-
-def finite(values: Any) -> list[float | None]:
-    """Numbers in the types of JSON: None where there is none.
-
-    Examples
-    --------
-    >>> finite([1.0, float("nan")])
-    [1.0, None]
-    """
-    return [float(v) if math.isfinite(v) else None for v in values]
+    """Import everything that answers need, and compute once what every target uses."""
+    for target, noise in WARMING:
+        analysis(target, noise)
+    sources(WARMING[0][0], None)
+    # A full collection takes as long as an analysis: it need not look at what stays for ever.
+    gc.collect()
+    gc.freeze()
+    return {}
 
 
 QUESTIONS: dict[str, Callable[..., Answer]] = {
@@ -245,6 +220,8 @@ QUESTIONS: dict[str, Callable[..., Answer]] = {
     "plan": plan,
     "draw prediction": drawn_prediction,
     "draw run": drawn_run,
+    "draw verdict": drawn_verdict,
+    "draw plan": drawn_plan,
     "warm up": warm_up,
 }
 """Questions by name."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from ..charts import PALETTE, color_of
 
@@ -17,8 +17,12 @@ class Contestant(NamedTuple):
 
     @property
     def color(self) -> str:
-        """Color of the algorithm, the same in every chart."""
-        return color_of(self.key)
+        """Color of the algorithm, the same in every chart of the lab."""
+        return _HUES.get(self.key) or color_of(self.key)
+
+
+# In the report kernels are random features, and depth never meets message passing; here all race.
+_HUES = {"dot_kernel_ridge": "#8A5A00", "layerwise": "#5E3C99"}
 
 
 RACE = (
@@ -28,7 +32,7 @@ RACE = (
     Contestant("sgd", "one pass of SGD", ("sgd_flow",)),
     Contestant("reused_batch", "samples seen again", ("reused_batch",)),
     Contestant("spectral_directions", "spectral method", (), ("spectral_directions",)),
-    Contestant("dot_kernel_ridge", "kernel", ("lazy",), ("dot_kernel_ridge",)),
+    Contestant("dot_kernel_ridge", "kernel", ("lazy", "depth"), ("dot_kernel_ridge",)),
     Contestant("layerwise", "three layers", ("depth",), ("layerwise",)),
     Contestant("bayes_optimal", "Bayes-optimal", ("bayes_optimal",)),
 )
@@ -81,7 +85,7 @@ def source_color(source: str) -> str:
 
 
 class Slider(NamedTuple):
-    """One parameter of a theory that a page moves."""
+    """One parameter of a theory that a page moves, on a logarithmic scale."""
 
     name: str
     label: str
@@ -90,40 +94,64 @@ class Slider(NamedTuple):
     value: float
 
 
+class Predicted(NamedTuple):
+    """A theory with curves on the page.
+
+    Curves of one axis and one kind stand on the same picture.
+    """
+
+    label: str
+    axis: str
+    kind: Literal["learning", "gradient", "plateau"] = "learning"
+    sliders: tuple[Slider, ...] = ()
+    theory: str = ""
+    rule: str = ""
+    activation: str = ""
+
+
 _WIDTH = Slider("width_ratio", "width / d", 0.1, 10.0, 2.0)
 _RIDGE = Slider("ridge", "ridge", 1e-3, 10.0, 1.0)
 _STEP = Slider("step_size", "step size", 0.1, 10.0, 1.0)
+_SGD = (
+    Slider("step_size", "step size times d", 0.02, 1.0, 0.1),
+    Slider("overlap", "overlap at the start", 0.003, 0.3, 0.1),
+)
 
-PREDICTED: dict[str, tuple[str, tuple[Slider, ...]]] = {
-    "bayes_amp": ("alpha", ()),
-    "random_features": ("alpha", (_WIDTH, _RIDGE)),
-    "one_step": (
+PREDICTED: dict[str, Predicted] = {
+    "bayes_amp": Predicted("message passing (AMP)", "alpha"),
+    # The same activation as one step, so that the step is all the difference between them.
+    "random_features": Predicted(
+        "random features", "alpha", sliders=(_WIDTH, _RIDGE), activation="tanh(z)"
+    ),
+    "one_step": Predicted(
+        "one giant step, ridge readout",
         "alpha",
-        (
+        sliders=(
             Slider("batch_ratio", "batch / d", 0.5, 20.0, 4.0),
             _STEP,
             _WIDTH._replace(value=1.0),
             _RIDGE._replace(value=0.1),
         ),
+        activation="tanh(z)",
     ),
-    "giant_steps": ("alpha", ()),
-    "reused_batch": ("alpha", (Slider("step_size", "step size", 0.05, 2.0, 0.3),)),
-    "sgd_flow": ("time", (Slider("step_size", "step size times d", 0.02, 2.0, 0.2),)),
-    "lazy": ("kappa", ()),
-    "depth": ("kappa", ()),
+    "reused_batch": Predicted(
+        "gradient descent on the same samples",
+        "alpha",
+        sliders=(Slider("step_size", "step size", 0.05, 2.0, 0.3),),
+    ),
+    "giant_steps": Predicted("giant steps, one after the other", "alpha", "gradient"),
+    "sgd_flow": Predicted("one pass of SGD", "time", sliders=_SGD, rule="plain"),
+    "extragradient": Predicted(
+        "extra-gradient: each sample twice",
+        "time",
+        sliders=(*_SGD, Slider("inner_step_size", "first step times d", 0.01, 0.5, 0.1)),
+        theory="sgd_flow",
+        rule="extragradient",
+    ),
+    "lazy": Predicted("kernel (lazy network)", "kappa", "plateau"),
+    "depth": Predicted("two layers against three", "kappa", "plateau"),
 }
-"""Theories with a curve on the page: their axis, and what can be moved. Sliders are logarithmic."""
-
-THEORY_LABELS = {
-    "bayes_amp": "message passing (AMP)",
-    "random_features": "random features",
-    "one_step": "one giant step, ridge readout",
-    "giant_steps": "giant steps: how much of the gradient lies in the target",
-    "reused_batch": "gradient descent on the same samples",
-    "sgd_flow": "one pass of SGD, flow in time",
-    "lazy": "kernel (lazy network)",
-    "depth": "two layers against three",
-}
+"""Theories with curves on the page."""
 
 
 def covered(target: Any) -> list[dict[str, Any]]:
@@ -144,7 +172,8 @@ def covered(target: Any) -> list[dict[str, Any]]:
                 "label": who.label,
                 "color": who.color,
                 "theory": _first(theory),
-                "simulation": _first(learner if who.learners else theory[:1]),
+                # Exact simulations of SGD come with the theory of the same name.
+                "simulation": _first(learner if who.learners else theory),
                 "is_there": None in theory + learner,
             }
         )
@@ -153,7 +182,9 @@ def covered(target: Any) -> list[dict[str, Any]]:
 
 def _first(reasons: list[str | None]) -> str | None:
     """Reason why something is not there: None if it is."""
-    return "there is none" if not reasons else next((r for r in reasons if r), None)
+    if not reasons:
+        return "there is no theory of it"
+    return None if None in reasons else reasons[0]
 
 
 def theories(target: Any) -> list[dict[str, Any]]:
@@ -164,11 +195,12 @@ def theories(target: Any) -> list[dict[str, Any]]:
     return [
         {
             "key": name,
-            "label": THEORY_LABELS[name],
-            "color": color_of(name),
-            "axis": axis,
-            "reason": obstacle(THEORIES[name](), target),
-            "sliders": [slider._asdict() for slider in sliders],
+            "label": one.label,
+            "color": source_color(name),
+            "axis": one.axis,
+            "kind": one.kind,
+            "reason": obstacle(THEORIES[one.theory or name](), target),
+            "sliders": [slider._asdict() for slider in one.sliders],
         }
-        for name, (axis, sliders) in PREDICTED.items()
+        for name, one in PREDICTED.items()
     ]

@@ -7,6 +7,7 @@ import contextlib
 import os
 import secrets
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -14,8 +15,9 @@ from typing import Any, Literal
 
 from ..base.children import Child
 from ..base.errors import GradoneError
-from .questions import Busy, readable
+from .questions import Busy, limit_memory, readable
 from .settings import Settings
+from .turns import Turns
 
 Status = Literal["waiting", "running", "done", "failed", "stopped"]
 Event = dict[str, Any]
@@ -42,7 +44,7 @@ class Run:
     parameters: Mapping[str, Any]
     status: Status = "waiting"
     message: str = ""
-    report: str | None = None
+    place: int = 0
     events: list[Event] = field(default_factory=list)
     watchers: int = 0
     seen: float = field(default_factory=time.monotonic)
@@ -102,6 +104,7 @@ class Runs:
     def __init__(self, context: Any, stream: Stream, settings: Settings) -> None:
         self._context, self._stream, self._settings = context, stream, settings
         self._runs: dict[str, Run] = {}
+        self._turns = Turns()
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._keeper: asyncio.Task[None] | None = None
 
@@ -110,26 +113,23 @@ class Runs:
         mine = [run for run in self._runs.values() if run.owner == owner and not run.is_over]
         waiting = self.waiting
         if len(mine) >= self._settings.runs_of_one or len(waiting) >= self._settings.waiting_runs:
-            raise Busy(len(waiting) + 1)
+            raise Busy(len(waiting) + 1, seconds=5.0)
+        self._turns.since(owner)  # whoever is new has come now
         run = Run(secrets.token_urlsafe(12), owner, parameters)
         self._runs[run.key] = run
         self._begin_next()
-        if not run.is_over and run.status == "waiting":
-            self._tell_places()
+        self._tell_places()
         return run
 
     @property
     def waiting(self) -> list[Run]:
         """Runs in the queue in their order: people take turns, whoever has fewest at work first."""
-        at_work: dict[str, int] = {}
-        for run in self._runs.values():
-            if run.status == "running":
-                at_work[run.owner] = at_work.get(run.owner, 0) + 1
+        at_work = Counter(run.owner for run in self._runs.values() if run.status == "running")
         left = [run for run in self._runs.values() if run.status == "waiting"]
         order: list[Run] = []
         while left:
-            run = min(left, key=lambda one: at_work.get(one.owner, 0))
-            at_work[run.owner] = at_work.get(run.owner, 0) + 1
+            run = min(left, key=lambda one: (at_work[one.owner], self._turns.since(one.owner)))
+            at_work[run.owner] += 1
             left.remove(run)
             order.append(run)
         return order
@@ -151,6 +151,7 @@ class Runs:
         free = self._settings.cores - len(self._tasks)
         for run in self.waiting[: max(free, 0)]:
             run.status = "running"
+            self._turns.serve(run.owner)
             task = asyncio.create_task(self._perform(run))
             self._tasks[run.key] = task
             task.add_done_callback(partial(self._finished, run.key))
@@ -165,7 +166,9 @@ class Runs:
 
     def _tell_places(self) -> None:
         for place, run in enumerate(self.waiting, start=1):
-            run.tell({"kind": "wait", "place": place})
+            if place != run.place:
+                run.place = place
+                run.tell({"kind": "wait", "place": place})
 
     async def _perform(self, run: Run) -> None:
         life = partial(_live, self._stream, run.parameters, self._settings.run_bytes)
@@ -190,9 +193,6 @@ class Runs:
                 return
             if event["kind"] == "end":
                 run.end(event["status"], event["message"])
-            elif event["kind"] == "report":  # too long for those who only watch
-                run.report = event["html"]
-                run.tell({"kind": "report"})
             else:
                 run.tell(event)
 
@@ -207,6 +207,9 @@ class Runs:
                     self.stop(run, "stopped: nobody watched")
                 elif run.ended is not None and now - run.ended > self._settings.kept_seconds:
                     del self._runs[run.key]
+            over = sorted((run.ended, key) for key, run in self._runs.items() if run.ended)
+            for _, key in over[: max(len(over) - self._settings.kept_runs, 0)]:
+                del self._runs[key]
 
     async def close(self) -> None:
         """Stop everything."""
@@ -222,10 +225,8 @@ class Runs:
 
 def _live(stream: Stream, parameters: Mapping[str, Any], limit: int, connection: Any) -> None:
     """Life of the process of a run."""
-    import resource
-
     os.nice(10)  # questions of other people come first
-    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    limit_memory(limit)
     try:
         for event in stream(parameters):
             connection.send(event)

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
-import logging
 import signal
 import socket
 from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
 
 from ..base.errors import BadData
+from .log import write_log
 from .settings import Settings
+
+if TYPE_CHECKING:
+    import uvicorn
+
+_UNREAD = 2**17  # bytes
 
 
 def is_loopback(host: str) -> bool:
@@ -34,6 +41,8 @@ def listening(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     found = socket.socket(family, socket.SOCK_STREAM)
     found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    # What a client does not read waits in the kernel, megabytes for each unless it is told so.
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _UNREAD)
     try:
         found.bind((host, port))
     except OSError as error:
@@ -43,6 +52,30 @@ def listening(host: str, port: int) -> socket.socket:
             "Choose another port (0 takes a free one) or address."
         ) from None
     return found
+
+
+def make_server(settings: Settings, *, warm: bool = True) -> uvicorn.Server:
+    """Server of a lab, not started yet.
+
+    Parameters
+    ----------
+    settings : Settings
+        Limits.
+    warm : bool
+        Start the processes of the lab together with the server.
+    """
+    import uvicorn
+
+    from .app import create_app
+    from .connections import Connection, Door
+
+    app, door = create_app(settings, warm=warm), Door(settings)
+    config = uvicorn.Config(
+        app, http=partial(Connection, door), ws="none",  # type: ignore[arg-type]
+        log_config=None, log_level="warning", access_log=False, server_header=False,
+        timeout_keep_alive=15, timeout_graceful_shutdown=2,
+    )  # fmt: skip
+    return uvicorn.Server(config)
 
 
 def serve(host: str, port: int, say: Callable[[str], None]) -> None:
@@ -55,18 +88,8 @@ def serve(host: str, port: int, say: Callable[[str], None]) -> None:
     say : callable
         Told the address when the page can be opened.
     """
-    import uvicorn
-
-    from .app import create_app
-
-    found = listening(host, port)
-    names = Settings().hosts if is_loopback(host) else ("*",)
-    app = create_app(Settings(hosts=names))
-    config = uvicorn.Config(
-        app, log_level="warning", limit_concurrency=400, timeout_keep_alive=15,
-        timeout_graceful_shutdown=2, server_header=False, ws="none",
-    )  # fmt: skip
-    server = uvicorn.Server(config)
+    found = listening(host, port)  # before anything slow: a mistake is told at once
+    server = make_server(Settings() if is_loopback(host) else Settings(hosts=("*",)))
     shown = f"[{host}]" if ":" in host else host
 
     async def run() -> None:
@@ -77,7 +100,7 @@ def serve(host: str, port: int, say: Callable[[str], None]) -> None:
             say(f"http://{shown}:{found.getsockname()[1]}/")
         await serving
 
-    logging.getLogger("gradone.lab").setLevel(logging.WARNING)
+    write_log()
     try:
         asyncio.run(run())
     except KeyboardInterrupt:

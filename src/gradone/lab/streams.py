@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import json
 import time
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..base.children import Outcome, Task
+from ..base.children import Task
 from ..base.errors import GradoneError
-from .answers import finite
+from ..targets.hierarchy import HierarchicalTarget
+from . import neurons
 from .contestants import RACE, RULES, source_color, source_label
+from .predictions import finite
 
 if TYPE_CHECKING:
     import xarray as xr
 
 Event = dict[str, Any]
 _COMPARED = ("test_mse", "excess_mse", "cosine2")
-_NEURONS: dict[str, Any] = {"width": 2, "activation": "relu(z)"}
-_MARKS = 60
 
 
 def stream(parameters: Mapping[str, Any]) -> Iterator[Event]:
@@ -39,57 +38,46 @@ def stream(parameters: Mapping[str, Any]) -> Iterator[Event]:
 
 
 def raced(parameters: Mapping[str, Any]) -> Iterator[Event]:
-    """Curves of theories and learners, point by point, and a report at the end."""
+    """Curves of theories and learners, point by point."""
     tasks, absent = line_ups(parameters)
     for source, reason in absent.items():
         yield {"kind": "absent", "source": source, "label": source_label(source), "why": reason}
-    outcomes: dict[tuple[str, int], Outcome] = {key: Outcome() for key in tasks}
-    left = {key: list(range(len(task.pieces))) for key, task in tasks.items()}
+    left = {key: list(task.pieces) for key, task in tasks.items()}
+    seconds, told = dict.fromkeys(tasks, 0.0), set()
     total, done = sum(map(len, left.values())), 0
     while any(left.values()):
         # Whoever has used the least time is next, so that all curves grow together.
-        key = min((k for k in left if left[k]), key=lambda k: outcomes[k].seconds)
-        place, began = left[key].pop(0), time.monotonic()
-        function, arguments = tasks[key].pieces[place]
+        key = min((k for k in left if left[k]), key=lambda k: seconds[k])
+        (function, arguments), began = left[key].pop(0), time.monotonic()
+        words = {"source": key[0], "label": source_label(key[0])}
         try:
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("default")
                 found = function(**arguments)
         except GradoneError as error:
-            outcomes[key].failures[place] = str(error)
-            name = key[0]
-            yield {"kind": "failed", "source": name, "label": source_label(name), "why": str(error)}
+            yield {"kind": "failed", **words, "why": str(error)}
         else:
-            outcomes[key].answers[place] = found
-            notes = {str(one.message) for one in caught} - set(outcomes[key].notes)
-            outcomes[key].notes += sorted(notes)
-            for note in sorted(notes):
-                label = source_label(key[0])
-                yield {"kind": "note", "source": key[0], "label": label, "why": note}
+            for note in dict.fromkeys(str(one.message) for one in caught):
+                if (key[0], note) not in told:
+                    told.add((key[0], note))
+                    yield {"kind": "note", **words, "why": note}
             for source, curve in found.items():
                 yield curve_event(source, curve, parameters["axis"], key[1])
-        outcomes[key].seconds += time.monotonic() - began
+        seconds[key] += time.monotonic() - began
         done += 1
         yield {"kind": "progress", "done": done, "total": total}
-    yield {"kind": "report", "html": report(parameters, outcomes, absent)}
 
 
 def line_ups(
     parameters: Mapping[str, Any],
 ) -> tuple[dict[tuple[str, int], Task], Mapping[str, str]]:
     """Tasks by name and seed, and why others have none."""
-    from ..experiments.compare import default_places
     from ..experiments.entrants import line_up
     from ..targets.naming import find_target
 
     target = find_target(parameters["target"], parameters["noise"])
-    chosen = [who for who in RACE if who.key in parameters["algorithms"]]
-    theories = [name for who in chosen for name in who.theories]
-    learners = [name for who in chosen for name in who.learners]
-    grid, places = default_places(target)
-    grid = grid[::2]  # both ends stay; a reader waits for every point
-    if parameters["top"]:
-        grid, places = (axis * parameters["top"] / axis[-1] for axis in (grid, places))
+    theories, learners = racers(parameters["algorithms"])
+    grid, places = race_places(target, parameters["top"])
     sizes: dict[str, Any] = {"d": parameters["d"], "grid": grid, "points": places}
     first = line_up(target, theories=theories, learners=[], **sizes)
     tasks = {(task.name, 0): task for task in first.tasks}
@@ -98,7 +86,36 @@ def line_ups(
         field = line_up(target, theories=[], learners=learners, replicates=1, seed=seed, **sizes)
         tasks |= {(task.name, seed): task for task in field.tasks}
         absent |= field.absent
+    if "theory:depth" not in absent:  # it has the curve of the kernel, and none else has
+        absent.pop("theory:lazy", None)
+    elif "theory:lazy" in absent and "layerwise" not in parameters["algorithms"]:
+        absent.pop("theory:depth")
     return tasks, absent
+
+
+def racers(algorithms: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Theories and learners of algorithms.
+
+    Examples
+    --------
+    >>> racers(["giant_step", "sgd"])
+    (['one_step', 'sgd_flow'], ['giant_step'])
+    """
+    chosen = [who for who in RACE if who.key in algorithms]
+    theories = dict.fromkeys(name for who in chosen for name in who.theories)
+    return list(theories), [name for who in chosen for name in who.learners]
+
+
+def race_places(target: Any, top: float | None) -> tuple[np.ndarray, np.ndarray]:
+    """Places of the axis for theories and for learners, up to `top` if it is given."""
+    from ..experiments.compare import default_places
+
+    grid, places = default_places(target)
+    if not isinstance(target, HierarchicalTarget):
+        grid = grid[::2]  # both ends stay; a reader waits for every point
+    if top:
+        grid, places = (axis * top / axis[-1] for axis in (grid, places))
+    return grid, places
 
 
 def curve_event(source: str, curve: xr.Dataset, axis: str, seed: int) -> Event:
@@ -140,121 +157,68 @@ def _event(source: str, seed: int, parts: list[Event], **more: Any) -> Event:
     }
 
 
-def report(
-    parameters: Mapping[str, Any],
-    outcomes: Mapping[tuple[str, int], Outcome],
-    absent: Mapping[str, str],
-) -> str:
-    """The HTML report of a run: analysis, plan, and the curves of its first seed."""
-    from ..analysis.analyze import analyze
-    from ..analysis.plan import plan
-    from ..report import Study
-    from ..targets.naming import find_target
-    from ..targets.summary import summarize
-
-    target = find_target(parameters["target"], parameters["noise"])
-    d = parameters["d"]
-    names = {name: outcome for (name, seed), outcome in outcomes.items()
-             if seed in (0, parameters["seed"])}  # fmt: skip
-    study = Study(
-        target,
-        d=d,
-        budget=sum(outcome.seconds for outcome in outcomes.values()) or 1.0,
-        seed=parameters["seed"],
-        axis=parameters["axis"],
-        absent=dict(absent),
-        _compared=list(names),
-    )
-    made = {"analysis": _or_reason(analyze, target), "plan": _or_reason(plan, target, d=d)}
-    facts = Outcome(answers={0: summarize(target, d=min(d, 256))})
-    study.outcomes |= {**names, "facts": facts, "verdicts": Outcome(answers={0: made})}
-    study.seconds = study.budget
-    return study.to_html(until=0.0)  # still pictures take long, and a screen does not need them
-
-
-def _or_reason(function: Any, *arguments: Any, **named: Any) -> Any:
-    try:
-        return function(*arguments, **named)
-    except GradoneError as reason:
-        return str(reason)
-
-
 # ---- along time: neurons in the plane of the target
 
 
 def trained(parameters: Mapping[str, Any]) -> Iterator[Event]:
-    """Training of two neurons, one run for each rule and seed, and the flow of large dimensions."""
+    """Training of a few neurons by each rule and for each seed, then the flows of the first seed.
+
+    A training takes milliseconds and its flow a second: what moves comes first.
+    """
     from ..targets.naming import find_target
 
     target: Any = find_target(parameters["target"], parameters["noise"])
     rules = [rule for rule in RULES if rule in parameters["algorithms"]]
-    total, done = len(rules) * (parameters["seeds"] + 1), 0
-    for place in range(parameters["seeds"]):
-        for rule in rules:
-            try:
-                run = training(target, parameters["d"], rule, parameters["seed"] + place)
-                found = [(f"simulation:{rule}", run)]
-                if place == 0:
-                    done += 1
-                    found += [(f"theory:{rule}", flow(target, run, rule, parameters["seed"]))]
-            except GradoneError as error:
-                label = source_label(f"simulation:{rule}")
-                yield {"kind": "failed", "source": rule, "label": label, "why": str(error)}
-                continue
-            for source, curve in found:
-                yield training_event(source, curve, parameters["seed"] + place)
-            done += 1
-            yield {"kind": "progress", "done": done, "total": total}
-
-
-def training(target: Any, d: int, rule: str, seed: int) -> xr.Dataset:
-    """One pass of SGD by a rule, from a lucky start, with steps chosen by the theory."""
-    from ..dynamics import sgd
-    from ..experiments.sgd_pairs import lucky_start
-
-    start = lucky_start(target, d, seed=seed)
-    settings: dict[str, Any] = {**_NEURONS, "rule": rule, "init": start, "seed": seed}
-    return sgd(target, d=d, record=_MARKS, replicates=1, workers=1, progress=False, **settings)
-
-
-def flow(target: Any, run: xr.Dataset, rule: str, seed: int) -> xr.Dataset:
-    """Flow in the limit of large dimensions with the student, start and steps of a run."""
-    from ..experiments.sgd_pairs import lucky_start
-    from ..theory.predict import predict
-
-    made = json.loads(run.attrs["params"])
-    d, inner = made["d"], made.get("inner_step_size")
-    times = run["time"].values
-    return predict(
-        target,
-        "sgd_flow",
-        time=times[times > 0],
-        step_size=made["step_size"] * d,
-        rule=rule,
-        inner_step_size=None if inner is None else inner * d,
-        init=lucky_start(target, d, seed=seed),
-        points=8192,
-        **_NEURONS,
-    )
+    first, count = parameters["seed"], parameters["seeds"]
+    total, done = len(rules) * (count + 1), 0
+    runs: dict[str, xr.Dataset] = {}
+    steps = [(rule, seed) for seed in range(first, first + count) for rule in rules]
+    for rule, seed in [*steps, *((rule, None) for rule in rules)]:
+        try:
+            if seed is not None:
+                run = neurons.training(target, parameters["d"], rule, seed)
+                runs.setdefault(rule, run)
+                yield training_event(f"simulation:{rule}", run, seed)
+            elif rule in runs:
+                flow = neurons.flow_of(target, runs[rule])
+                yield training_event(f"theory:{rule}", flow, first)
+        except GradoneError as error:
+            kind = "theory" if seed is None else "simulation"
+            yield {
+                "kind": "failed",
+                "source": f"{kind}:{rule}",
+                "label": source_label(rule),
+                "why": str(error),
+            }
+        done += 1
+        yield {"kind": "progress", "done": done, "total": total}
 
 
 def training_event(source: str, curve: xr.Dataset, seed: int) -> Event:
-    """Recovery of each direction along time, and the path of each neuron in the first two."""
+    """Recovery of each direction along time, and where each neuron is."""
     one = curve.squeeze("replicate") if "replicate" in curve.dims else curve
     clock = "step" if "step" in one.dims else "time"
-    x = np.asarray(one["time"].values, float)
-    keep = x > 0
+    keep = np.flatnonzero(np.asarray(one["time"].values) >= neurons.FIRST_TIME)
+    one = one.isel({clock: keep})
+    x = np.asarray(one["time"].values, float).tolist()
     recovery = one["recovery"].transpose(clock, "direction")
     parts = [
         {
             "quantity": "recovery",
             "name": f"z{k}",
-            "x": x[keep].tolist(),
-            "y": finite(recovery.sel(direction=k).values[keep]),
-            "error": [0.0] * int(keep.sum()),
+            "x": x,
+            "y": finite(recovery.sel(direction=k).values),
+            "error": [0.0] * len(x),
         }
         for k in recovery.direction.values.tolist()
     ]
     M = one["overlap"].transpose("neuron", clock, "direction").values
-    paths = [[finite(row[:2]) for row in neuron] for neuron in M]
-    return _event(source, seed, parts, paths=paths)
+    Q = one["norm"].transpose(clock, "neuron", "neuron2").values
+    lengths = np.diagonal(Q, axis1=1, axis2=2).T
+    outside = np.sqrt(np.clip(lengths - (M**2).sum(-1), 0.0, None))
+    found = {
+        "time": x,
+        "overlap": [[finite(row) for row in neuron] for neuron in M],
+        "outside": [finite(row) for row in outside],
+    }
+    return _event(source, seed, parts, neurons=found)

@@ -14,7 +14,6 @@ from ..base.references import references
 from ..charts import script as plotly_script
 from ..targets.zoo import zoo
 from . import assets
-from .panels import panels
 from .stairs import draw_stairs, giant_steps, grand_steps, level_steps
 from .target_charts import energies, labels
 from .words import exponent_cards, verdict
@@ -187,7 +186,9 @@ def _target_pictures(study: Study, until: float) -> str:
 
 
 def _curves(study: Study, until: float) -> str:
-    figures = [_panel(panel, until) for panel in panels(study)]
+    figures = [_panel(panel, until) for panel in study.panels]
+    if not figures:
+        return ""
     return (
         "<section><h2>Predicted and simulated</h2>"
         f'<div class="pair">{"".join(figures)}</div></section>'
@@ -348,8 +349,6 @@ def _footer(study: Study) -> str:
 
     return (
         f"<section><h2>Make it again</h2><pre>{_e(study.command)}</pre></section>"
-        f"<footer>gradone {_e(version('gradone'))}, seed {study.seed}, simulations in "
-        f"d = {study.d}, {study.seconds:.0f} s of work in a budget of {study.budget:g} s. "
-        "Error bars are standard errors over replicates. In Python: "
+        f"<footer>gradone {_e(version('gradone'))}, {_e(study.footnote)} In Python: "
         f"<code>gd.analyze</code>, <code>gd.plan</code>, <code>gd.compare</code>.</footer>"
     )

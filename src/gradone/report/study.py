@@ -21,6 +21,8 @@ from .tasks import tasks_of
 if TYPE_CHECKING:
     import xarray as xr
 
+    from .panel import Panel
+
 Say = Callable[[int, int, str], object]
 
 _PRELOAD = ("gradone.report._work", "gradone.experiments._warm")
@@ -115,6 +117,21 @@ class Study:
         from .words import command
 
         return command(self)
+
+    @property
+    def panels(self) -> list[Panel]:
+        """Pictures of curves, in reading order."""
+        from .panels import panels
+
+        return panels(self)
+
+    @property
+    def footnote(self) -> str:
+        """How this study was made."""
+        return (
+            f"seed {self.seed}, simulations in d = {self.d}, {self.seconds:.0f} s of work in a "
+            f"budget of {self.budget:g} s. Error bars are standard errors over replicates."
+        )
 
     def to_html(self, *, until: float = math.inf) -> str:
         """The report, as one page that needs nothing else.

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..base.estimate import Estimate
 from ..charts import Axis, Chart, bar
 from .panel import from_zero
 
@@ -16,15 +18,20 @@ if TYPE_CHECKING:
 def energies(study: Study) -> Chart | None:
     """Energy per Hermite degree."""
     facts = study.answer("facts")
-    if facts is None or not facts.energies:
+    return None if facts is None else energy_bars(facts.energies, facts.tail)
+
+
+def energy_bars(found: Sequence[Estimate], tail: Estimate | None) -> Chart | None:
+    """Energies at degrees 0, 1, ... and what lies above; None if there are none."""
+    if not found:
         return None
-    values = [max(energy.value, 0.0) for energy in facts.energies]
+    values = [max(energy.value, 0.0) for energy in found]
     degrees = list(range(len(values)))
     ticks = [(float(k), str(k)) for k in degrees]
     series = [bar("", degrees, values, color="blue")]
-    if facts.tail is not None:
+    if tail is not None:
         beyond = len(values) + 0.5
-        series.append(bar("", [beyond], [max(facts.tail.value, 0.0)], color="gray"))
+        series.append(bar("", [beyond], [max(tail.value, 0.0)], color="gray"))
         ticks.append((beyond, f"$>{degrees[-1]}$"))
     across = Axis("degree $k$", ticks=tuple(ticks))
     up = from_zero("energy", "y", series)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -121,17 +121,36 @@ def summarize(
     )
 
 
-def _of_expression(target: Target, degree: int, seed: int, seconds: dict[str, float]) -> Summary:
+class Energies(NamedTuple):
+    """Hermite energies at degrees 0, 1, ..., what lies above, and why there are none."""
+
+    values: tuple[Estimate, ...] = ()
+    tail: Estimate | None = None
     notes: tuple[str, ...] = ()
-    energies: tuple[Estimate, ...] = ()
-    mean = variance = tail = None
+
+
+def hermite_energies(target: Target | HierarchicalTarget, degree: int = 10) -> Energies:
+    """Energies of a target up to a degree; none of a hierarchical one, or of too many variables.
+
+    Examples
+    --------
+    >>> [round(energy.value, 9) for energy in hermite_energies(Target("z1 + He2(z2)"), 2).values]
+    [0.0, 1.0, 2.0]
+    """
+    if not isinstance(target, Target):
+        return Energies()
+    try:
+        expansion = target.hermite(degree)
+    except OutOfRegime as reason:
+        return Energies(notes=(f"no energies: {reason}",))
+    return Energies(tuple(expansion.energies), expansion.tail)
+
+
+def _of_expression(target: Target, degree: int, seed: int, seconds: dict[str, float]) -> Summary:
+    mean = variance = None
     with _timed(seconds, "energies"):
-        try:
-            expansion = target.hermite(degree)
-        except OutOfRegime as reason:
-            notes = (f"no energies: {reason}",)
-        else:
-            energies, tail = tuple(expansion.energies), expansion.tail
+        energies = hermite_energies(target, degree)
+        if energies.values:
             mean, variance = target.expression.mean(), target.variance
     with _timed(seconds, "labels"):
         d = max(target.r, 2)
@@ -144,11 +163,11 @@ def _of_expression(target: Target, degree: int, seed: int, seconds: dict[str, fl
         seconds,
         d=d,
         facts=facts(target.expression),
-        notes=notes,
+        notes=energies.notes,
         mean=mean,
         variance=variance,
-        energies=energies,
-        tail=tail,
+        energies=energies.values,
+        tail=energies.tail,
     )
 
 

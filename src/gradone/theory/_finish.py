@@ -17,20 +17,24 @@ if TYPE_CHECKING:
 UNLEARNED = 1e-4  # overlaps below it belong to directions that are not learned
 PERFECT = 1 - 1e-5  # overlaps above it are perfect recovery
 COARSE = {1: 0, 2: -2, 3: -1, 4: -1}  # resolution of the rule over prior means in a coarse climb
-_RATES = {1: 0, 2: -1, 3: -1, 4: -1}  # the same for derivatives of the map
+# The same for derivatives of the map, with a channel that is not rough, and with one that is.
+_RATES = {False: {1: 0, 2: 0, 3: -1, 4: -1}, True: {1: 0, 2: -1, 3: -1, 4: -1}}
 _FIRST = {1: 1, 2: 0, 3: 1, 4: 1}  # the same for the first answer, and how fine it may become
-_FINEST = 1
+_FINEST = {1: 1, 2: 3, 3: 1, 4: 1}
 _GOAL = 1e-4  # error at which an answer is not refined
-_LEAST_GAIN = 0.02  # of a refinement: a rule is not trusted to converge faster
+_GOAL_SHARE = 5e-3  # the same as a share of the distance from no overlap and from full overlap
+_RESOLVED = 0.7  # share of the goal that is left to the rules
+# Of a refinement by one or by two rules: they are not trusted to converge faster.
+_LEAST_GAIN = {1: 0.02, 2: 0.1}
 CLOSE = 0.03  # what comes so close to turning out otherwise is not decided by a coarse climb
 TOLERANCE = 1e-7  # of a finished fixed point
 _NEAR = 0.02  # farthest that the end of a coarse climb may be from the fixed point
 _DIFFERENCE = 1e-4
-_NEWTON_STEPS = 3
-_NEGLIGIBLE = 1.5e-3  # move after which the averages need not be computed again
-_SHORT = 1e-3  # move of Newton's steps that leaves less than a tenth of the negligible
+_NEWTON_STEPS = 4
+_SHORT, _TINY = 1e-3, 1e-4  # last moves of Newton's steps to a rough fixed point, and to the answer
 _RATE_ERROR = 0.005  # relative
-_DERIVATIVE_ERROR = 0.05  # relative, of the differences that Newton's steps use
+_CHANGE_ERROR = 0.05  # relative, of changes that are computed at a low resolution
+_DERIVATIVE_ERROR = 0.05  # relative, of the derivative that Newton's steps use
 
 
 class FixedPoint(NamedTuple):
@@ -60,8 +64,13 @@ class Refined(NamedTuple):
 
     rules: tuple[Averages, ...]
     """From the coarsest to the finest rule."""
-    best: Averages
-    """By the finest rule, with what a finer channel changes."""
+    finer: Averages
+    """What a finer channel adds."""
+
+    @property
+    def best(self) -> Averages:
+        """By the finest rule, with what a finer channel adds."""
+        return Averages(*(a + b for a, b in zip(self.rules[-1], self.finer, strict=True)))
 
 
 def finish(
@@ -85,21 +94,22 @@ def finish(
     count = found.n_iter + len(basis) + 1
     rate = float(np.abs(np.linalg.eigvals(derivative)).max(initial=0.0))
     solve = np.linalg.pinv(np.eye(len(basis)) - derivative)
-    M = found.M
+    shift = np.zeros_like(found.M)
     if coarse:
         if rate > 1 - CLOSE:
             return None
-        nearby = _nearby(neighbors, M, alpha, basis, solve)
-        if nearby is None:
+        rough = _root(neighbors, shift, alpha, basis, solve, _SHORT)
+        if rough is None:
             return None
-        M, solve, used = nearby
-        count += used
-    reached = _newton(evolution, M, alpha, basis, solve)
+        shift, solve = rough.shift, rough.solve
+        count += rough.n_iter
+    reached = _newton(evolution, neighbors, shift, alpha, basis, solve)
     count += reached.n_iter
     best = reached.at.best
-    log_evidence, test_mse = np.array(best[1:]) + gradients @ reached.step
+    step = gradients @ reached.step
+    log_evidence, test_mse = np.array(best[1:]) + reached.change + step
     errors = _scalar_errors(reached.at) + reached.error * np.abs(gradients).sum(axis=1)
-    errors += _DERIVATIVE_ERROR * np.abs(gradients @ reached.step)
+    errors += _CHANGE_ERROR * np.abs(reached.change) + _DERIVATIVE_ERROR * np.abs(step)
     J = [at.information for at in reached.at.rules]
     spread = _left_by_rules(*J) + np.abs(best.information - J[-1])
     at_error = Averages(spread, *map(float, errors))
@@ -125,24 +135,41 @@ def finish(
     )
 
 
-def _nearby(
-    neighbors: _Neighbors, M: np.ndarray, alpha: float, basis: np.ndarray, solve: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, int] | None:
-    """Fixed point at a low resolution next to M, inverse derivative, and evaluations.
+class _Root(NamedTuple):
+    """End of Newton's steps at a low resolution."""
 
-    None if it is not close.
-    """
-    shift, before, move = np.zeros_like(M), np.zeros(0), np.zeros(0)
-    for count in range(1, _NEWTON_STEPS + 1):
-        residual = _coordinates(neighbors.averages(shift), M + shift, alpha, basis)
-        if count > 1:
-            solve = _updated(solve, move, before - residual)
-        move, before = solve @ residual, residual
-        shift = shift + np.tensordot(move, basis, axes=1)
-        if not _is_small(shift, M) or np.abs(shift).max() > _NEAR:
+    shift: np.ndarray
+    """Last place at which the map was evaluated, from where the neighbors are."""
+    step: np.ndarray
+    """From there to the root, in the coordinates of the basis."""
+    solve: np.ndarray
+    """Inverse derivative."""
+    n_iter: int
+
+
+def _root(
+    neighbors: _Neighbors,
+    shift: np.ndarray,
+    alpha: float,
+    basis: np.ndarray,
+    solve: np.ndarray,
+    tolerance: float,
+    offset: np.ndarray | float = 0.0,
+) -> _Root | None:
+    """Where the residual at a low resolution is ``-offset``, next to `shift`; None if not close."""
+    before, step = np.zeros(0), np.zeros(0)
+    for count in range(_NEWTON_STEPS):
+        residual = _coordinates(neighbors.averages(shift), neighbors.M + shift, alpha, basis)
+        residual = residual + offset
+        if count:
+            solve = _updated(solve, step, before - residual)
+        step, before = solve @ residual, residual
+        there = shift + np.tensordot(step, basis, axes=1)
+        if not _is_small(there, neighbors.M) or np.abs(there).max() > _NEAR:
             return None
-        if np.abs(move).max(initial=0.0) < _SHORT:
-            return M + shift, solve, count
+        if np.abs(step).max(initial=0.0) < tolerance:
+            return _Root(shift, step, solve, count)
+        shift = there
     return None
 
 
@@ -153,36 +180,56 @@ class _Reached(NamedTuple):
     error: float
     at: Refined
     """Averages next to M."""
+    change: np.ndarray
+    """Change of the mean of log Z and of the error of labels from there to the last step."""
     step: np.ndarray
-    """From there to M, in the coordinates of the basis."""
+    """The last step to M, in the coordinates of the basis."""
     n_iter: int
 
 
 def _newton(
-    evolution: StateEvolution, M: np.ndarray, alpha: float, basis: np.ndarray, solve: np.ndarray
+    evolution: StateEvolution,
+    neighbors: _Neighbors,
+    shift: np.ndarray,
+    alpha: float,
+    basis: np.ndarray,
+    solve: np.ndarray,
 ) -> _Reached:
-    """Fixed point next to M by Newton's steps, with rules that become finer as it needs them."""
-    start, rule, count = M, _FIRST[evolution.r], 0
-    while count < _NEWTON_STEPS:
-        count += 1
-        at = evolution.refined(M, rule)
-        while (unresolved := _unresolved(at, M, alpha, basis, solve)).max(initial=0.0) > _GOAL:
-            if rule == _FINEST:
-                break
+    """Fixed point next to `shift`, with rules that become finer as it needs them.
+
+    What the map at a low resolution lacks is almost the same at neighbors: it is computed once, and
+    Newton's steps take the rest from the low resolution.
+    """
+    rule, count, finer = _FIRST[evolution.r], 0, None
+    while True:
+        M = neighbors.M + shift
+        goal = min(_GOAL, _GOAL_SHARE * _room(M))
+        at = evolution.refined(M, rule, finer)
+        while (unresolved := _unresolved(at, M, alpha, basis, solve)).max(
+            initial=0.0
+        ) > _RESOLVED * goal and rule < _FINEST[evolution.r]:
             rule += 1
-            at = evolution.refined(M, rule)
+            at = evolution.refined(M, rule, at.finer)
+        finer = at.finer
         residual = _coordinates(at.best, M, alpha, basis)
-        step = solve @ residual
-        move = np.tensordot(step, basis, axes=1)
-        if not _is_small(M + move - start, start):
-            step = np.zeros(len(basis))
+        rough = neighbors.averages(shift)
+        lacking = residual - _coordinates(rough, M, alpha, basis)
+        root = _root(neighbors, shift, alpha, basis, solve, _TINY, lacking)
+        if root is None:
+            change, step = np.zeros(2), np.zeros(len(basis))
+            left = np.abs(solve) @ np.abs(residual)
             break
-        M = M + move
-        if np.abs(move).max(initial=0.0) < _NEGLIGIBLE:
-            residual = _DERIVATIVE_ERROR * residual  # what Newton's step leaves of it
+        change = np.subtract(neighbors.averages(root.shift)[1:], rough[1:])
+        step, solve = root.step, root.solve
+        left = _CHANGE_ERROR * np.abs(solve @ residual) + _DERIVATIVE_ERROR * np.abs(step)
+        shift = root.shift + np.tensordot(step, basis, axes=1)
+        count += 1 + root.n_iter
+        if (left + unresolved).max(initial=0.0) < goal or count > _NEWTON_STEPS:
             break
-    left = np.abs(solve) @ (np.abs(residual) + TOLERANCE) + unresolved
-    return _Reached(M, float(left.max(initial=TOLERANCE)), at, step, count)
+    error = left + unresolved + np.abs(solve).sum(axis=1) * TOLERANCE
+    return _Reached(
+        neighbors.M + shift, float(error.max(initial=TOLERANCE)), at, change, step, count
+    )
 
 
 def _unresolved(
@@ -195,21 +242,27 @@ def _unresolved(
     return _left_by_rules(*levels) + np.abs(best - levels[-1])
 
 
-def _left_by_rules(coarsest: np.ndarray, coarse: np.ndarray, fine: np.ndarray) -> np.ndarray:
-    r"""Error of the finest of three rules, each with a step smaller by the square root of two.
+def _left_by_rules(*levels: np.ndarray) -> np.ndarray:
+    r"""Error of the finest of three rules, or of five nested ones, with steps that shrink.
 
-    That of the trapezoidal rule of step h falls like :math:`\exp(-c/h^2)`: a refinement gains the
-    square of what the one before gained.
+    By the square root of two from one to the next. The error of the trapezoidal rule of step h
+    falls like :math:`\exp(-c/h^2)`: a refinement gains the square of what the one before gained.
+    Of nested rules, two in a row may share their error, that along the axes or that along the
+    diagonals: then two refinements are one.
 
     Examples
     --------
-    >>> _left_by_rules(np.array([1.0]), np.array([0.1]), np.array([0.4])).round(3).tolist()
-    [0.033]
+    >>> _left_by_rules(np.array([1.1]), np.array([0.2]), np.array([0.1])).round(3).tolist()
+    [0.002]
+    >>> _left_by_rules(*np.array([[1.1], [1.0], [0.3], [0.1], [0.1]])).round(3).tolist()
+    [0.03]
     """
-    before, last = np.abs(coarse - coarsest), np.abs(fine - coarse)
-    size = float(before.max(initial=0.0))
-    gain = (float(last.max(initial=0.0)) / size) ** 2 if size else 1.0
-    return last * min(max(gain, _LEAST_GAIN), 1.0)
+    *coarser, fine = levels
+    half = len(coarser) // 2
+    changes = np.abs(np.array(coarser) - fine)
+    before, last = float(changes[:half].max(initial=0.0)), changes[half:].max(axis=0)
+    gain = (float(last.max(initial=0.0)) / before) ** 2 if before else 1.0
+    return last * min(max(gain, _LEAST_GAIN[half]), 1.0)
 
 
 def _scalar_errors(at: Refined) -> np.ndarray:
@@ -286,7 +339,7 @@ class _Neighbors:
 
     def __init__(self, evolution: StateEvolution, M: np.ndarray, channel: PosteriorChannel) -> None:
         self.M, self.channel = M, channel
-        self.resolution = _RATES[evolution.r]
+        self.resolution = _RATES[channel.is_rough][evolution.r]
         self.known: dict[bytes, Averages] = {}
 
     def averages(self, shift: np.ndarray) -> Averages:

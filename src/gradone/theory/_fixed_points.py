@@ -12,11 +12,14 @@ from ..targets.posterior import PosteriorChannel, posterior_channel
 from ..targets.target import Target
 from ._climb import Climb, climb
 from ._finish import CLOSE, COARSE, TOLERANCE, UNLEARNED, FixedPoint, Refined, finish
+from ._nested_means import nesting_axes
 from ._state_evolution import (
     Averages,
     averages,
     growth_operator,
+    mean_of,
     overlap_step,
+    sums,
     symmetric_basis,
 )
 
@@ -39,7 +42,8 @@ class StateEvolution:
     def __init__(self, target: Target) -> None:
         self.target, self.r = target, target.r
         self._channels: dict[int, PosteriorChannel] = {}
-        self._known: dict[tuple[bytes, int, int], Averages] = {}
+        # Sums over prior means, by the overlap matrix and the channel, and by their rule.
+        self._known: dict[tuple[bytes, int], dict[int, np.ndarray]] = {}
         self._last_within: dict[bytes, tuple[float, np.ndarray]] = {}
 
     def channel(self, resolution: int) -> PosteriorChannel:
@@ -59,27 +63,35 @@ class StateEvolution:
 
     def _at(self, M: np.ndarray, channel: int, rule: int) -> Averages:
         """Averages at resolutions of the channel and of the rule over prior means."""
-        key = M.tobytes(), channel, rule
-        if key not in self._known:
+        place = M.tobytes(), channel
+        known = self._known.get(place, {})
+        if rule not in known:
             if len(self._known) > 2000:
                 self._known.clear()
-            self._known[key] = averages(self.channel(channel), M, rule)
-        return self._known[key]
+            self._known[place] = known
+            contained = [other for other in known if other < rule and self._is_nested(M)]
+            below = max(contained, default=None)
+            known[rule] = sums(self.channel(channel), M, rule, beyond=below)
+            if below is not None:
+                known[rule] += known[below]
+        return mean_of(known[rule])
 
-    def refined(self, M: np.ndarray, rule: int) -> Refined:
+    def _is_nested(self, M: np.ndarray) -> bool:
+        """Whether a rule over prior means contains the coarser ones."""
+        return nesting_axes(self.target.expression, M) is not None
+
+    def refined(self, M: np.ndarray, rule: int, finer: Averages | None = None) -> Refined:
         """Averages with finer and finer rules over prior means, up to the resolution `rule`.
 
-        And what a finer channel changes, on few prior means.
+        And what a finer channel adds, on few prior means, if it is not known.
         """
-        rules = tuple(self._at(M, 0, rule - back) for back in (2, 1, 0))
-        few = COARSE[self.r]
-        fine, usual = self._at(M, 1, few), self._at(M, 0, few)
-        best = Averages(
-            rules[-1].information + fine.information - usual.information,
-            rules[-1].log_evidence + fine.log_evidence - usual.log_evidence,
-            rules[-1].test_mse + fine.test_mse - usual.test_mse,
-        )
-        return Refined(rules, best)
+        back = 4 if self._is_nested(M) else 2  # coarser rules that are part of it are for free
+        rules = tuple(self._at(M, 0, other) for other in range(rule - back, rule + 1))
+        if finer is None:
+            few = COARSE[self.r]
+            pairs = zip(self._at(M, 1, few), self._at(M, 0, few), strict=True)
+            finer = Averages(*(fine - usual for fine, usual in pairs))
+        return Refined(rules, finer)
 
     def step(self, M: np.ndarray, alpha: float, *, coarse: bool = False) -> np.ndarray:
         """One iteration [SE-1]."""

@@ -58,17 +58,22 @@ def symmetries(expression: Expression) -> Symmetries:
     )
 
 
-def invariances(expression: Expression, M: np.ndarray) -> Symmetries:
-    """Symmetries of the target that leave M, and a product rule along its eigenvectors, as is."""
+def invariances(
+    expression: Expression, M: np.ndarray, directions: np.ndarray | None = None
+) -> Symmetries:
+    """Symmetries of the target that leave M, and a rule along directions, as they are.
+
+    The directions are the rows of an invertible matrix, the eigenvectors of M if they are not
+    given. Each goes to one of them, or to its negative.
+    """
     group = symmetries(expression)
     if len(group.maps) == 1:
         return group
-    overlaps, Q = np.linalg.eigh(M)
-    # Each eigenvector goes to one of the same overlap, or to its negative.
-    share = np.abs(Q.T @ group.maps @ Q)
-    apart = np.abs(overlaps[:, None] - overlaps) > _SAME
+    D = np.linalg.eigh(M)[1].T if directions is None else directions
+    share = np.abs(D @ group.maps @ np.linalg.inv(D))
     whole = np.minimum(share, np.abs(1 - share)) < _SAME
-    kept = (whole & ~(apart & (share > 0.5))).all(axis=(1, 2))
+    moved = np.abs(group.maps @ M @ group.maps.swapaxes(1, 2) - M)
+    kept = (whole & (moved < _SAME)).all(axis=(1, 2))
     return Symmetries(group.maps[kept], group.keeps[kept])
 
 

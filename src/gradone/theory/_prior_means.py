@@ -9,9 +9,7 @@ import numpy as np
 # Step of the rule in units of the width sqrt(1 - m) of the posterior, by the number of axes: what
 # is integrated has features a few times sharper than that.
 _STEP = {1: 0.3, 2: 0.7, 3: 0.85, 4: 1.0}
-_CUT = 6.0  # standard deviations kept
-_ROUGH_CUTS = {-2: 4.5, -1: 5.0, 0: 5.5}  # by resolution: what is beyond is less than other errors
-_PERFECT = 1 - 1e-5  # overlaps above it: the posterior is a point
+PERFECT = 1 - 1e-5  # overlaps above it: the posterior is a point
 _SMOOTH = 0.02  # overlaps below it: the integrand is almost a polynomial on the scale of omega
 _SAME = 1e-10
 _TURN = 0.33  # step of a graded rule, in e-foldings away from zero
@@ -54,7 +52,7 @@ def prior_means(
     overlaps, Q = np.linalg.eigh(M)
     overlaps = merged(overlaps)
     deciding = overlaps if around is None else merged(np.linalg.eigvalsh(around))
-    axes = max(1, int(((deciding > _SMOOTH) & (deciding < _PERFECT)).sum()))
+    axes = max(1, int(((deciding > _SMOOTH) & (deciding < PERFECT)).sum()))
     rules = [_axis_rule(float(m), resolution, axes, graded=graded) for m in deciding]
     size = math.prod(len(v) for v, _ in rules)
     grid = np.stack(np.meshgrid(*(v for v, _ in rules), indexing="ij"), axis=-1)
@@ -62,7 +60,7 @@ def prior_means(
     for _, w in rules:
         product = np.multiply.outer(product, w)
     v, weights = grid.reshape(size, len(M)), product.reshape(size)
-    kept = (v**2).sum(axis=1) <= _cut(resolution) ** 2
+    kept = (v**2).sum(axis=1) <= cut(resolution) ** 2
     v, weights = v[kept], weights[kept]
     return (v * np.sqrt(overlaps)) @ Q.T, weights / weights.sum()
 
@@ -84,28 +82,28 @@ def _axis_rule(
         return np.zeros(1), np.ones(1)
     if overlap < _SMOOTH:
         v, w = _gauss_hermite(9 + (4 if resolution > 0 else 2) * resolution)
-    elif overlap > _PERFECT:
+    elif overlap > PERFECT:
         # No node at 0, where a typical jump is.
         v, w = _gauss_hermite(4 + 4 * max(resolution, 0))
     elif graded and overlap > _NARROW:
         width = math.sqrt(1 / overlap - 1)  # of the posterior
-        far = math.asinh(_cut(resolution) / width)
+        far = math.asinh(cut(resolution) / width)
         half = math.ceil(far / (_TURN / math.sqrt(2) ** resolution))
         t = (np.arange(-half, half) + 0.5) * (far / half)
         v = width * np.sinh(t)
         w = np.cosh(t) * np.exp(-(v**2) / 2)
     else:
         step = _STEP[axes] * math.sqrt(1 - overlap) / math.sqrt(2) ** resolution
-        cut = _cut(resolution)
-        half = min(math.ceil(cut / step), (_MAX_PER_AXIS[axes] - 1) // 2)
-        v = np.arange(-half, half + 1) * (cut / half)
+        end = cut(resolution)
+        half = min(math.ceil(end / step), (_MAX_PER_AXIS[axes] - 1) // 2)
+        v = np.arange(-half, half + 1) * (end / half)
         w = np.exp(-(v**2) / 2)
     return v, w / w.sum()
 
 
-def _cut(resolution: int) -> float:
-    """Radius of the nodes, in standard deviations."""
-    return _ROUGH_CUTS.get(resolution, _CUT)
+def cut(resolution: int) -> float:
+    """Radius of the nodes in standard deviations: what is beyond is less than other errors."""
+    return min(max(5.5 + 0.5 * resolution, 4.5), 6.0)
 
 
 def _gauss_hermite(n: int) -> tuple[np.ndarray, np.ndarray]:

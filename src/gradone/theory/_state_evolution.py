@@ -13,6 +13,7 @@ A direction that carries no overlap yet grows if the map is unstable there: with
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ import numpy as np
 from ..base.estimate import Estimate
 from ..targets.posterior import PosteriorChannel
 from ._folding import Symmetries, equivariant, fold, invariances, symmetrized
+from ._nested_means import nested_means, nesting_axes
 from ._prior_means import prior_means
 
 # Overlaps stay below 1 - _GAP: beyond, the posterior is a point in double precision.
@@ -51,7 +53,30 @@ def averages(
     With as many prior means as at the overlap matrix `around`, if it is given: differences of
     neighbors are then smooth.
     """
-    omega, weights, group = _rule(channel, M, resolution, around=around)
+    return mean_of(sums(channel, M, resolution, around=around))
+
+
+def mean_of(total: np.ndarray) -> Averages:
+    """Averages from sums over prior means."""
+    weight, log_evidence, mse, *J = total
+    r = math.isqrt(len(J))
+    information = np.reshape(J, (r, r)) / weight
+    return Averages(information, float(log_evidence / weight), float(mse / weight))
+
+
+def sums(
+    channel: PosteriorChannel,
+    M: np.ndarray,
+    resolution: int = 0,
+    *,
+    around: np.ndarray | None = None,
+    beyond: int | None = None,
+) -> np.ndarray:
+    """Sums over prior means: of the weights, of log Z, of the squared error, and of J.
+
+    Without the prior means of the resolution `beyond`, if it is given and rules are nested.
+    """
+    omega, weights, group = _rule(channel, M, resolution, around=around, beyond=beyond)
     V = np.eye(len(M)) - M
     J, log_evidence, mse = np.zeros_like(M), 0.0, 0.0
     for start in range(0, len(omega), _BLOCK):
@@ -68,7 +93,8 @@ def averages(
         # A label without mass has an infinite logarithm, and no weight.
         log_evidence += float(chance @ np.where(chance > 0, out.log_z.ravel(), 0.0))
         mse += float(chance @ ((out.y - mean[:, None]) ** 2).ravel())
-    return Averages(symmetrized(group.maps, J), log_evidence, mse)
+    J = symmetrized(group.maps, J)
+    return np.array([weights.sum(), log_evidence, mse, *J.ravel()])
 
 
 def _rule(
@@ -78,19 +104,27 @@ def _rule(
     *,
     kept: np.ndarray | None = None,
     around: np.ndarray | None = None,
+    beyond: int | None = None,
 ) -> tuple[np.ndarray, np.ndarray, Symmetries]:
-    """Prior means and weights, folded by the symmetries of the target, and those.
+    """Prior means, weights up to a common factor, and the symmetries by which both are folded.
 
-    If a matrix `kept` is given, by those which leave it as it is.
+    Those of the target; if a matrix `kept` is given, which leave it as it is.
     """
     M = np.where(np.abs(M) < 1e-13, 0.0, M)  # what is zero up to rounding is zero
-    group = invariances(channel.target.expression, M)
+    expression = channel.target.expression
+    axes = nesting_axes(expression, M if around is None else around)
+    if axes is None:
+        group = invariances(expression, M)
+        is_graded = channel.varies_at_zero and not np.any(M - np.diag(np.diag(M)))
+        means = prior_means(M, resolution, around=around, graded=is_graded)
+    else:
+        directions = np.array([axis.direction for axis in axes])
+        group = invariances(expression, M, directions if len(axes) == len(M) else None)
+        means = nested_means(axes, M, resolution, around=around, beyond=beyond)
     if kept is not None:
         moved = group.maps @ kept @ group.maps.swapaxes(1, 2)
         stays = np.abs(moved - kept).max(axis=(1, 2)) < 1e-12
         group = Symmetries(group.maps[stays], group.keeps[stays])
-    is_graded = channel.varies_at_zero and not np.any(M - np.diag(np.diag(M)))
-    means = prior_means(M, resolution, around=around, graded=is_graded)
     return *fold(group.maps, *means), group
 
 
@@ -104,7 +138,7 @@ def zero_one_error(channel: PosteriorChannel, M: np.ndarray) -> Estimate:
     found: list[float] = []
     for resolution in range(0, 2 * _FINEST, 2):
         omega, weights, _ = _rule(channel, M, resolution)
-        hits = 0.0
+        weights, hits = weights / weights.sum(), 0.0
         for start in range(0, len(omega), _BLOCK):
             out = channel.outcomes(omega[start : start + _BLOCK], V)
             hits += float(weights[start : start + _BLOCK] @ np.exp(out.log_z).max(axis=1))
@@ -133,6 +167,7 @@ def growth_operator(
     unit of alpha.
     """
     omega, weights, group = _rule(channel, M, resolution, kept=rows.T @ rows)
+    weights = weights / weights.sum()
     V = np.eye(len(M)) - M
     q = len(rows)
     pairs = np.zeros((q * q, q * q))

@@ -53,19 +53,24 @@ class ExactFiltration:
         return _floats(self._found), 0.0
 
 
+def largest_degree(expression: Expression) -> int:
+    """Total degree up to which a function of at most five variables is expanded."""
+    blocks = (block for term in expression.form.terms for block in term.blocks)
+    widest = max((len(block.axes) for block in blocks), default=1)
+    return min(_DEGREE_OF_VARIABLES[expression.r], _DEGREE_OF_BLOCK[min(widest, 5)])
+
+
 class NumericFiltration(HermiteBlocks):
     """Filtration through Hermite coefficients with errors, in the natural frame."""
 
     def __init__(self, expression: Expression, max_order: int) -> None:
         framed, self.rows = natural_frame(expression)
-        largest = max((len(b.axes) for t in framed.form.terms for b in t.blocks), default=1)
         if framed.r > MAX_VARIABLES:
             raise OutOfRegime(
                 f"the target depends on {framed.r} directions; leaps are computed for at most "
                 f"{MAX_VARIABLES} because a Hermite tensor of order m has r^m entries"
             )
-        limits = (max_order, _DEGREE_OF_VARIABLES[framed.r], _DEGREE_OF_BLOCK[min(largest, 5)])
-        super().__init__(framed, min(limits))
+        super().__init__(framed, min(max_order, largest_degree(framed)))
         if self.kind == "quadrature" and not _has_long_decimals(expression):
             self.floor = ARITHMETIC
 

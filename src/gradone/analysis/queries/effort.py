@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from ...calculus.branches import RootBudget
 
-_ROOTS = 600_000  # less than half a second
+_ROOTS = 350_000  # a fifth of a second
 
 
 @dataclass

@@ -7,8 +7,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...base.estimate import Estimate
+from ...calculus.expansion import HermiteExpansion
 from ...calculus.output_gram import OutputGram
 from ...targets.language.expression import Expression
+from ..correlation.filtration import largest_degree
 from ..exponent import ARITHMETIC
 from ..subspace import Subspace
 from .directions import revealed_directions
@@ -159,7 +161,7 @@ class _Search:
         """
         if self.known.dim:
             return None
-        expansion = self.f.hermite(k)
+        expansion = _expansion(self.f, k)
         energy = expansion.energy(k)
         variance = _variance(self.f) + self.noise
         if not energy.value > max(10 * energy.error, ARITHMETIC * variance):
@@ -175,8 +177,14 @@ def _size(strength: Estimate) -> str:
     return f"{strength.value:.6g} ± {strength.error:.0e}"
 
 
+def _expansion(f: Expression, k: int) -> HermiteExpansion:
+    """Expansion up to degree k or more: that of the leaps, which is known already."""
+    return f.hermite(max(k, largest_degree(f)))
+
+
 def _variance(f: Expression) -> float:
-    return f.second_moment().value - f.mean().value ** 2
+    expansion = _expansion(f, 0)
+    return expansion.second_moment.value - float(expansion.value[0]) ** 2
 
 
 def blurred_noise(f: Expression, noise: float, *, share: float = 0.03) -> float:

@@ -34,6 +34,8 @@ def last_unknown_grams(
     otherwise: Callable[[np.ndarray, float], Grams],
     importance: np.ndarray | None = None,
     effort: Effort | None = None,
+    *,
+    is_even: bool = False,
 ) -> list[Grams]:
     r"""Matrices T_k (1 x 1) of the last variable of f for each row of `known`.
 
@@ -54,6 +56,8 @@ def last_unknown_grams(
         How much each row counts in the end: unimportant ones may have larger errors.
     effort : Effort, optional
         What may be spent, and which error does not matter.
+    is_even : bool
+        Whether f is known to be even in its last variable, beyond what its form shows.
 
     Examples
     --------
@@ -76,9 +80,9 @@ def last_unknown_grams(
         distinct, weight = distinct[:1], np.ones(len(distinct[:1]))
     found: list[Grams] = []
     if len(moving):
-        found = _grams(
-            label.tree, noise, distinct, orders, otherwise, weight, effort or Effort()
-        ) * (len(moving) // len(distinct))
+        effort = effort or Effort()
+        found = _grams(label.tree, noise, distinct, orders, otherwise, weight, effort, is_even)
+        found *= len(moving) // len(distinct)
     result: list[Grams] = [{k: OutputGram(np.zeros((1, 1)), 0.0) for k in orders} for _ in known]
     for i, grams in zip(moving, found, strict=True):
         result[i] = grams
@@ -103,10 +107,11 @@ def _grams(
     otherwise: Callable[[np.ndarray, float], Grams],
     importance: np.ndarray,
     effort: Effort,
+    is_even: bool,
 ) -> list[Grams]:
     breaks = moving_breaks(tree, known)
     last = known.shape[1] + 1
-    is_even = parity(tree, (last,)) == "even"
+    is_even = is_even or parity(tree, (last,)) == "even"
     g: Family = lambda i, t: values_at(tree, known[i], t)  # noqa: E731
     if noise:
         grams = noisy_family_grams(g, breaks, noise, orders)

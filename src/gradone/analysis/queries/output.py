@@ -36,7 +36,7 @@ from .embedding import embedding, order_indices
 from .known import Grams, over_line, over_points
 from .one_unknown import last_unknown_grams
 from .relabeling import simpler_label
-from .symmetry import invariant_part
+from .symmetry import invariant_part, vanishes
 
 _POINTS, _FEWEST = 1 << 19, 1 << 16
 _MAX_PANELS, _MORE_PANELS = 5, 12
@@ -81,9 +81,13 @@ def _known_grams(
     if _is_constant(expression):
         return {k: _zero(expression.r, k) for k in orders}
     framed = natural_frame(expression)
-    inner = _grams(framed.expression, noise, orders, points, scramble)
-    nothing = Subspace.zero(framed.expression.r)
-    inner = {k: invariant_part(g, framed.expression, nothing, k) for k, g in inner.items()}
+    f, nothing = framed.expression, Subspace.zero(framed.expression.r)
+    # Orders 1 and 2 together share their points with all other targets.
+    seen = orders if max(orders) <= 2 else [k for k in orders if not vanishes(f, nothing, k)]
+    inner = {k: _zero(f.r, k) for k in orders}
+    if seen:
+        inner |= _grams(f, noise, seen, points, scramble)
+    inner = {k: invariant_part(gram, f, nothing, k) for k, gram in inner.items()}
     if np.array_equal(framed.rows, np.eye(expression.r)):
         return inner
     return {k: _embedded(gram, framed.rows, k) for k, gram in inner.items()}
@@ -226,11 +230,17 @@ def conditional_grams(
 
     def at(node: np.ndarray, share: int, scramble: int) -> Grams:
         least = max(points // share, _FEWEST)
-        return output_grams(smaller(node), noise, orders, points=least, scramble=scramble)
+        return output_grams(smaller(node), noise, seen, points=least, scramble=scramble)
 
     def sliced(node: np.ndarray, importance: float) -> Grams:
         few = _FEWEST >> (1 if importance > _MATTERS else 3)
-        return _by_slices(smaller(node), noise, orders, few, 0)
+        return _by_slices(smaller(node), noise, seen, few, 0)
+
+    seen = [k for k in orders if not vanishes(expression, known, k)]
+    if not seen:
+        return {k: _zero(len(unknown), k) for k in orders}
+    # The last direction changes sign under a symmetry, if there is one.
+    is_even = len(unknown) == 1 and vanishes(expression, known, 1)
 
     def at_all(
         values: np.ndarray, share: int, importance: np.ndarray, effort: Effort
@@ -238,7 +248,9 @@ def conditional_grams(
         nodes = np.full((len(values), known.dim), _ANYWHERE)
         nodes[:, [i - 1 for i in used]] = values
         if len(unknown) == 1:
-            return last_unknown_grams(f, noise, nodes, orders, sliced, importance, effort)
+            return last_unknown_grams(
+                f, noise, nodes, seen, sliced, importance, effort, is_even=is_even
+            )
         # Points of their own for each condition: their errors average out.
         return [at(node, share, i) for i, node in enumerate(nodes)]
 
@@ -248,12 +260,13 @@ def conditional_grams(
         mirror = _mirror(parts, used[0], unknown)
         # Where one variable is left a condition costs little.
         panels = _MORE_PANELS if len(unknown) == 1 or points > _POINTS else _MAX_PANELS
-        found = over_line(at_all, orders, mirror, len(unknown), panels)
+        found = over_line(at_all, seen, mirror, len(unknown), panels)
     else:
         # Finitely many outputs of one variable cost little.
         is_cheap = len(unknown) == 1 and f.is_discrete and not noise
         count = _MORE_NODES if is_cheap else _NODES
-        found = over_points(at_all, orders, len(used), count)
+        found = over_points(at_all, seen, len(used), count)
+    found = {k: found.get(k) or _zero(len(unknown), k) for k in orders}
     return {k: invariant_part(gram, expression, known, k) for k, gram in found.items()}
 
 

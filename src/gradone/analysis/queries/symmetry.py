@@ -53,15 +53,33 @@ def symmetry_groups(f: Expression) -> tuple[tuple[np.ndarray, ...], ...]:
     return tuple(flips), tuple(permutations)
 
 
-def invariant_part(gram: OutputGram, f: Expression, known: Subspace, k: int) -> OutputGram:
-    """T_k on the complement of a known subspace, with exact zeros where symmetry demands them."""
+def _projectors(f: Expression, known: Subspace, k: int) -> list[np.ndarray]:
+    """Means of the action on tensors of order k, over each group of maps that fix the known."""
     complement = known.complement().basis
+    found = []
     for group in symmetry_groups(f):
         fixing = [g for g in group if np.allclose(known.basis @ g, known.basis, atol=1e-9)]
-        if len(fixing) < 2:
-            continue
-        actions = [embedding(complement @ g @ complement.T, k) for g in fixing]
-        projector = np.mean(actions, axis=0)
+        if len(fixing) > 1:
+            actions = [embedding(complement @ g @ complement.T, k) for g in fixing]
+            found.append(np.mean(actions, axis=0))
+    return found
+
+
+def vanishes(f: Expression, known: Subspace, k: int) -> bool:
+    """Whether symmetry leaves nothing of T_k.
+
+    Examples
+    --------
+    >>> f = Expression("z1*z2")
+    >>> [vanishes(f, Subspace.zero(2), k) for k in (1, 2, 3)]
+    [True, False, True]
+    """
+    return any(np.abs(p).max() < 1e-12 for p in _projectors(f, known, k))
+
+
+def invariant_part(gram: OutputGram, f: Expression, known: Subspace, k: int) -> OutputGram:
+    """T_k on the complement of a known subspace, with exact zeros where symmetry demands them."""
+    for projector in _projectors(f, known, k):
         size = np.abs(projector)
         gram = OutputGram(
             projector @ gram.value @ projector.T,

@@ -1,4 +1,4 @@
-// Small helpers: elements, formulas, pictures, requests.
+// Small helpers: elements, text with raised exponents, words about what goes on.
 
 export const byId = (id) => document.getElementById(id);
 
@@ -14,13 +14,15 @@ export function element(name, attributes = {}, ...children) {
   return found;
 }
 
-/** A formula by KaTeX; its source as text if KaTeX cannot read it. */
+/** Formulas by KaTeX, each on its line; their source as text if KaTeX cannot read it. */
 export function showFormula(place, latex) {
-  if (!latex) place.replaceChildren();
-  else window.katex.render(latex, place, { displayMode: true, throwOnError: false, trust: false, fleqn: true });
+  const lines = latex.split(/,?\s*\\quad\s*/).map((one) => {
+    const line = element("div");
+    window.katex.render(one, line, { displayMode: true, throwOnError: false, trust: false, fleqn: true });
+    return line;
+  });
+  place.replaceChildren(...lines);
 }
-
-const CONFIG = { responsive: true, displayModeBar: false };
 
 /** Text in which ^2 is raised and C_1 lowered. */
 export function scripted(text) {
@@ -31,56 +33,9 @@ export function scripted(text) {
   });
 }
 
-/** Picture that the server describes; the page gives it its width. */
-export function draw(place, picture, shorter = 0) {
-  const layout = structuredClone(picture.layout);
-  layout.height -= layout.margin.t - 14 + shorter;
-  layout.margin.t = 14;
-  layout.font = { ...layout.font, family: getComputedStyle(document.body).fontFamily };
-  return window.Plotly.react(place, picture.data, layout, CONFIG);
-}
-
-export function drawTraces(place, traces, layout) {
-  const font = { family: getComputedStyle(document.body).fontFamily, size: 13, color: "#1a1d21" };
-  const axis = { showline: true, linecolor: "#777", zeroline: false, gridcolor: "#eceff1", ticks: "outside" };
-  return window.Plotly.react(place, traces, {
-    font, height: 430, margin: { l: 62, r: 16, t: 14, b: 56 }, paper_bgcolor: "white", plot_bgcolor: "white",
-    legend: { orientation: "h", y: -0.2, yanchor: "top", x: 0 }, hovermode: "closest",
-    ...layout, xaxis: titled(axis, layout.xaxis), yaxis: titled(axis, layout.yaxis),
-  }, CONFIG);
-}
-
-function titled(axis, own) {
-  return { ...axis, ...own, title: { ...own.title, font: { size: 13 }, standoff: 8 } };
-}
-
-/** Mistake that the server explains: message, and where known the column. */
-export class Refused extends Error {
-  constructor(body, status) {
-    super(body.message || "the lab did not answer");
-    Object.assign(this, { column: body.column, width: body.width || 1, hint: body.hint || "", status });
-  }
-}
-
-const waiting = new Map();
-
-/** Answer of the server; a newer request of the same kind ends the older one. */
-export async function ask(kind, address, parameters = {}, options = {}) {
-  waiting.get(kind)?.abort();
-  const control = new AbortController();
-  waiting.set(kind, control);
-  const given = Object.entries(parameters).filter(([, value]) => value !== "" && value != null);
-  const query = new URLSearchParams(given).toString();
-  let answer;
-  try {
-    answer = await fetch(query ? `${address}?${query}` : address, { ...options, signal: control.signal });
-  } catch (error) {
-    if (error.name === "AbortError") throw error;
-    throw new Refused({ message: "The lab cannot be reached. Is it still running?" }, 0);
-  }
-  const body = await answer.json();
-  if (!answer.ok) throw new Refused(body, answer.status);
-  return body;
+export function say(place, text) {
+  place.textContent = text;
+  place.classList.remove("bad");
 }
 
 /** Say what went wrong; requests that were replaced by newer ones are no mistake. */
@@ -90,15 +45,20 @@ export function tell(place, error) {
   place.classList.add("bad");
 }
 
-export function say(place, text) {
-  place.textContent = text;
-  place.classList.remove("bad");
+/** Options of a menu, one of them chosen. */
+export function fill(menu, options, chosen) {
+  menu.replaceChildren(...Object.entries(options).map(([value, text]) => element("option", { value }, text)));
+  menu.value = chosen in options ? chosen : Object.keys(options)[0] ?? "";
 }
 
-export function link(text, address, parameters = {}) {
-  const given = Object.entries(parameters).filter(([, value]) => value !== "" && value != null);
-  const query = new URLSearchParams(given).toString();
-  return element("a", { href: query ? `${address}?${query}` : address, download: "" }, text);
+/** Choice with a colored dot; what cannot be chosen says why. */
+export function choice({ type, name, value, label, color, reason, isThere, isChosen, onchange }) {
+  const box = element("input", { type, name, value, disabled: !isThere, onchange });
+  box.checked = isThere && isChosen;
+  const dot = element("span", { class: "dot", style: `background:${color}`, "aria-hidden": "true" });
+  const row = [element("label", { class: isThere ? "choice" : "choice off" }, box, dot, element("span", {}, label))];
+  if (reason) row.push(element("span", { class: "why-not" }, reason));
+  return row;
 }
 
 export function debounced(wait, action) {

@@ -11,6 +11,7 @@ const TABS = ["target", "predict", "watch", "plan", "tour"];
 
 function showTab() {
   if (!TABS.includes(state.tab)) state.tab = "target";
+  document.body.dataset.tab = state.tab;
   for (const name of TABS) {
     const tab = byId(`tab-${name}`), isChosen = name === state.tab;
     tab.setAttribute("aria-selected", String(isChosen));
@@ -24,9 +25,10 @@ for (const [place, name] of TABS.entries()) {
   const tab = byId(`tab-${name}`);
   tab.addEventListener("click", () => change({ tab: name }));
   tab.addEventListener("keydown", (event) => {
-    const way = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-    if (!way) return;
-    const next = TABS[(place + way + TABS.length) % TABS.length];
+    const goal = { ArrowRight: place + 1, ArrowLeft: place - 1, Home: 0, End: TABS.length - 1 }[event.key];
+    if (goal === undefined) return;
+    event.preventDefault();
+    const next = TABS[(goal + TABS.length) % TABS.length];
     change({ tab: next });
     byId(`tab-${next}`).focus();
   });
@@ -37,7 +39,7 @@ byId("share").addEventListener("click", async () => {
   try {
     await navigator.clipboard.writeText(location.href);
     byId("shared").textContent = "copied";
-  } catch {
+  } catch {   // not every browser lets a page write there: then the address can be marked and copied
     byId("shared").textContent = location.href;
   }
 });

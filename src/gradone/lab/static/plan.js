@@ -1,8 +1,10 @@
 // The plan: what each algorithm learns from given data, the one with the largest margin first.
-import { ask, byId, debounced, element, link, say, scripted, tell } from "./dom.js";
-import { change, onChange, state, targetQuery } from "./state.js";
+import { byId, debounced, element, say, scripted, tell } from "./dom.js";
+import { ask, offer } from "./server.js";
+import { change, onChange, state, targetQuery, touches } from "./state.js";
 
 const KEYS = ["d", "n", "width"];
+const HEAD = ["algorithm", "data it needs", "margin", "error left", "learns here", "note"];
 
 export function startPlan() {
   const later = debounced(250, () => change(Object.fromEntries(KEYS.map((key) => [`plan_${key}`, byId(`plan-${key}`).value]))));
@@ -12,26 +14,32 @@ export function startPlan() {
   }
   byId("plan-form").addEventListener("submit", (event) => event.preventDefault());
   onChange((keys) => {
-    if (state.tab === "plan" && ["tab", "target", "noise", "plan_d", "plan_n", "plan_width"].some((key) => keys.includes(key))) plan();
+    if (state.tab === "plan" && touches(keys, "tab", "target", "noise", "plan_d", "plan_n", "plan_width")) plan();
   });
   if (state.tab === "plan") plan();
 }
 
 async function plan() {
-  const place = byId("plan-state");
+  const place = byId("plan-state"), table = byId("plan-table");
+  const wrong = KEYS.map((key) => byId(`plan-${key}`)).find((field) => !field.checkValidity());
+  table.classList.add("stale");
+  if (wrong) {
+    tell(place, new Error(`${wrong.labels[0].firstChild.textContent.trim()}: ${wrong.validationMessage}`));
+    return;
+  }
   say(place, "computing…");
   const query = { ...targetQuery(), d: state.plan_d, n: state.plan_n, width: state.plan_width };
   try {
     const found = await ask("plan", "/api/plan", query);
     show(found);
-    say(place, `log n / log d = ${found.data_exponent.toPrecision(3)}`);
-    byId("plan-links").replaceChildren(link("JSON", "/api/plan", query));
+    table.classList.remove("stale");
+    say(place, `d = ${found.d}, n = ${found.n}, width ${found.width}: log n / log d = ${found.data_exponent.toPrecision(3)}`);
+    table.setAttribute("data-plan", JSON.stringify([state.target, found.d, found.n, found.width]));
+    offer(byId("plan-links"), [...["csv", "py", "html"].map((form) => [form, "/api/files/plan", { ...query, form }]), ["json", "/api/plan", query]]);
   } catch (error) {
     tell(place, error);
   }
 }
-
-const HEAD = ["algorithm", "data it needs", "margin", "error left", "learns here", "note"];
 
 function show(found) {
   const rows = found.rows.map((row) => {
@@ -39,10 +47,12 @@ function show(found) {
     const margin = isFinite ? `${isEnough ? "+" : "−"}${Math.abs(row.margin).toFixed(2)}` : "−∞";
     const error = row.plateau ? String(Number(Number(row.plateau.value).toPrecision(4))) : "?";
     const cell = (text, kind = "") => element("td", { class: kind }, ...scripted(String(text)));
-    return element("tr", {}, element("td", {}, element("b", {}, row.algorithm)), cell(row.needs),
+    return element("tr", { class: isEnough && row.here ? "enough" : "" }, element("td", {}, element("b", {}, row.algorithm)), cell(row.needs),
       cell(margin, `number ${isEnough ? "yes" : "no"}`), cell(error, "number"), cell(row.here || "nothing"), cell(row.note));
   });
   byId("plan-table").replaceChildren(
     element("thead", {}, element("tr", {}, ...HEAD.map((text) => element("th", { scope: "col" }, text)))),
     element("tbody", {}, ...rows));
+  byId("plan-bounds").replaceChildren(...found.bounds.map((one) =>
+    element("li", {}, `Lower bound (${one.name} queries, order ${one.order}): n ~ `, ...scripted(one.exponent === 1 ? "d" : `d^${one.exponent}`), ` (${one.note})`)));
 }

@@ -1,110 +1,132 @@
-// The prediction of a theory: choose it, move what it depends on, the curve follows.
-import { ask, byId, debounced, draw, element, link, say, tell } from "./dom.js";
-import { change, onChange, state, targetQuery } from "./state.js";
+// Predictions: choose theories that cover the target, move what they depend on, the curves follow.
+import { byId, choice, debounced, element, fill, say, tell } from "./dom.js";
+import { ask, offer } from "./server.js";
+import { readSliders, slider, writeSliders } from "./sliders.js";
+import { change, onChange, state, targetQuery, touches } from "./state.js";
+import { choices, follow } from "./theory_curves.js";
 
-let known = [];
-let shown = "";
-const TOPS = { alpha: ["largest n/d", 0.5, 20, 4], time: ["longest time", 1, 100, 10], kappa: ["largest log n / log d", 1.2, 4, 3] };
+let known = [], shown = "", latest = 0;
+
+// The end of each axis: label, least, largest, first value.
+export const TOPS = { alpha: ["largest n/d", 0.5, 20, 4], time: ["longest time", 2, 200, 50], kappa: ["largest log n / log d", 1.2, 4, 3] };
+const GROUPS = { "learning alpha": "Along samples per dimension", "gradient alpha": "Gradients of giant steps", "learning time": "Along time", "plateau kappa": "Along log n / log d" };
+const groupOf = (one) => `${one.kind} ${one.axis}`;
 
 export function startPredict() {
+  byId("predict-quantity").addEventListener("change", () => change({ predicted: byId("predict-quantity").value }));
   onChange((keys) => {
     if (state.tab !== "predict") return;
-    if (["tab", "target", "noise"].some((key) => keys.includes(key))) load();
-    else if (keys.includes("theory")) { list(); predict(); }
-    else if (keys.includes("sliders") || keys.includes("top")) predict();
+    if (touches(keys, "tab", "target", "noise")) load();
+    else if (touches(keys, "theory")) { list(); predict(); }
+    else if (touches(keys, "sliders", "top", "predicted")) predict();
   });
   if (state.tab === "predict") load();
 }
 
 async function load() {
+  const place = byId("predict-state");
   try {
     const query = targetQuery();
     if (shown !== JSON.stringify(query)) {
-      const found = await ask("sources", "/api/sources", query);
+      say(place, "looking which theories cover the target…");
+      known = (await ask("sources", "/api/sources", query)).theories;
       shown = JSON.stringify(query);
-      known = found.theories;
     }
     list();
     await predict();
   } catch (error) {
-    tell(byId("predict-state"), error);
+    tell(place, error);
   }
 }
 
-const chosen = () => known.find((one) => one.key === state.theory && !one.reason)
-  ?? known.find((one) => one.key === "random_features" && !one.reason) ?? known.find((one) => !one.reason);
-
-function list() {
-  const now = chosen();
-  byId("theories").replaceChildren(...known.flatMap((one) => {
-    const box = element("input", { type: "radio", name: "theory", value: one.key, disabled: Boolean(one.reason),
-      onchange: () => change({ theory: one.key, sliders: "", top: TOPS[one.axis][3] }) });
-    box.checked = one === now;
-    const dot = element("span", { class: "dot", style: `background:${one.color}`, "aria-hidden": "true" });
-    const row = [element("label", { class: "choice" }, box, dot, one.label)];
-    if (one.reason) row.push(element("span", { class: "why-not" }, `not here: ${one.reason}`));
-    return row;
-  }));
-  if (!now) return;
-  const [label, low, high] = TOPS[now.axis];
-  const values = readSliders();
-  const moved = debounced(120, (name, value) => {
-    if (name === "top") change({ top: value });
-    else change({ sliders: writeSliders({ ...readSliders(), [name]: value }) });
-  });
-  const top = { name: "top", label, low, high, value: clamp(Number(state.top), low, high) };
-  byId("sliders").replaceChildren(...[top, ...now.sliders].map((one) => slider(one, values, moved)),
-    slider({ name: "noise", label: "label noise", low: 0, high: 1, value: Number(state.noise) || 0, linear: true }, {},
-      debounced(120, (_, value) => change({ noise: Number(value) ? value : "" }))));
+/** Theories that are asked for, cover the target, and stand on one picture. */
+function chosen() {
+  const there = known.filter((one) => !one.reason);
+  const wanted = state.theory.split(",").map((key) => there.find((one) => one.key === key)).filter(Boolean);
+  const first = wanted[0] ?? there.find((one) => one.key === "random_features") ?? there[0];
+  if (!first) return [];
+  return wanted.length ? wanted.filter((one) => groupOf(one) === groupOf(first)) : [first];
 }
 
-const clamp = (value, low, high) => Math.min(high, Math.max(low, value || low));
-const readSliders = () => Object.fromEntries(state.sliders.split(",").filter(Boolean).map((part) => part.split(":")));
-const writeSliders = (values) => Object.entries(values).map((pair) => pair.join(":")).join(",");
+function toggle(one, isChosen) {
+  const now = chosen();
+  const others = now.filter((other) => other !== one && groupOf(other) === groupOf(one));
+  const next = isChosen ? [...others, one] : others;
+  if (!next.length) list();   // the last one stays
+  else if (groupOf(now[0]) === groupOf(one)) change({ theory: next.map((other) => other.key).join(",") });
+  else change({ theory: one.key, top: "" });
+}
 
-function slider(one, values, moved) {
-  const value = Number(values[one.name] ?? one.value), id = `slider-${one.name}`;
-  const scale = one.linear ? (x) => x : Math.log10, back = one.linear ? (x) => x : (x) => 10 ** x;
-  const shownValue = element("output", { for: id }, String(Number(value.toPrecision(3))));
-  const range = element("input", { id, type: "range", min: scale(one.low), max: scale(one.high), step: "any" });
-  range.value = scale(value);
-  range.setAttribute("aria-valuetext", shownValue.textContent);
-  range.addEventListener("keydown", (event) => {   // "any" has no step for keys
-    const way = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1 }[event.key];
-    if (!way) return;
-    event.preventDefault();
-    range.value = Number(range.value) + way * (Number(range.max) - Number(range.min)) / 40;
-    range.dispatchEvent(new Event("input"));
-  });
-  range.addEventListener("input", () => {
-    const text = String(Number(back(Number(range.value)).toPrecision(3)));
-    shownValue.textContent = text;
-    range.setAttribute("aria-valuetext", text);
-    moved(one.name, text);
-  });
-  return element("div", { class: "slider" }, element("label", { for: id }, one.label, shownValue), range);
+function list() {
+  const now = chosen(), there = known.filter((one) => !one.reason);
+  const rows = [];
+  for (const [group, words] of Object.entries(GROUPS)) {
+    const own = there.filter((one) => groupOf(one) === group);
+    if (own.length) rows.push(element("p", { class: "group" }, words));
+    rows.push(...own.flatMap((one) => choice({ type: "checkbox", name: "theory", value: one.key, label: one.label, color: one.color,
+      isThere: true, isChosen: now.includes(one), onchange: (event) => toggle(one, event.target.checked) })));
+  }
+  const others = known.filter((one) => one.reason);
+  if (others.length) rows.push(element("p", { class: "group" }, "Not for this target"));
+  rows.push(...others.flatMap((one) => choice({ type: "checkbox", name: "theory", value: one.key, label: one.label, color: one.color,
+    isThere: false, isChosen: false, reason: one.reason })));
+  const focused = document.activeElement?.name === "theory" ? document.activeElement.value : null;
+  byId("theories").replaceChildren(...rows);
+  if (focused) byId("theories").querySelector(`input[value="${focused}"]`)?.focus();
+  listSliders(now);
+}
+
+function listSliders(now) {
+  if (!now.length) {
+    byId("sliders").replaceChildren();
+    return;
+  }
+  const [label, low, high] = TOPS[now[0].axis], values = readSliders(state.sliders);
+  const top = { name: "top", label, low, high, value: topOf(now[0].axis) };
+  const noise = { name: "noise", label: "label noise (variance)", low: 0, high: 1, value: Math.min(1, Number(state.noise) || 0), linear: true };
+  const own = now.flatMap((theory) => [
+    ...(now.length > 1 && theory.sliders.length ? [element("p", { class: "group" }, theory.label)] : []),
+    ...theory.sliders.map((one) => {
+      const name = `${theory.key}.${one.name}`;
+      const moved = debounced(120, (value) => change({ sliders: writeSliders({ ...readSliders(state.sliders), [name]: value }) }));
+      return slider({ ...one, name, value: values[name] ?? one.value }, moved);
+    })]);
+  byId("sliders").replaceChildren(
+    slider(top, debounced(120, (value) => change({ top: value }))),
+    slider(noise, debounced(120, (value) => change({ noise: Number(value) ? value : "" }))), ...own);
+}
+
+function topOf(axis) {
+  const [, low, high, first] = TOPS[axis];
+  return Math.min(high, Math.max(low, Number(state.top) || first));
 }
 
 async function predict() {
-  const now = chosen(), place = byId("predict-state"), plot = byId("predict-plot");
-  if (!now) {
-    say(place, "No theory of this page covers the target.");
+  const now = chosen(), place = byId("predict-state"), plot = byId("predict-plot"), turn = ++latest;
+  plot.hidden = byId("predict-links").hidden = byId("predict-quantity").parentElement.hidden = !now.length;
+  if (!now.length) {
+    say(place, "No theory of this page covers the target; the reasons stand beside each.");
     return;
   }
-  const query = { ...targetQuery(), theory: now.key, sliders: state.sliders, top: clamp(Number(state.top), TOPS[now.axis][1], TOPS[now.axis][2]) };
-  byId("predict-links").replaceChildren(...[["CSV", "csv"], ["SVG", "svg"], ["PNG", "png"], ["Python script", "py"]]
-    .map(([text, form]) => link(text, "/api/predict", { ...query, form })));
+  const { axis, kind } = now[0], top = topOf(axis), keys = now.map((one) => one.key).join(",");
+  fill(byId("predict-quantity"), choices(kind, axis), state.predicted);
+  const quantity = byId("predict-quantity").value, values = readSliders(state.sliders);
+  const own = Object.fromEntries(Object.entries(values).filter(([name]) => now.some((one) => name.startsWith(`${one.key}.`))));
+  const query = { ...targetQuery(), theory: keys, top, points: 24, sliders: writeSliders(own), quantity: quantity === "both" ? "" : quantity };
+  offer(byId("predict-links"), ["csv", "svg", "png", "py", "html"].map((form) => [form, "/api/predict", { ...query, form }]));
   say(place, "computing…");
   plot.classList.add("stale");
+  plot.removeAttribute("data-theory");
   try {
-    for (const points of [4, 12]) {   // some curves take long: a coarse one first
-      const found = await ask("predict", "/api/predict", { ...query, points });
-      await draw(plot, found.picture);
-      plot.classList.remove("stale");
-      plot.setAttribute("data-theory", now.key);
-      say(place, points === 12 ? `${now.label}: the limit of large dimensions. ${found.notes.join(" ")}` : "computing more points…");
-    }
+    const notes = await follow({ kind: "predict", target: targetQuery(), theories: now, sliders: own, top, plot, quantity,
+      told: (isMore) => { plot.classList.remove("stale"); if (isMore) say(place, "computing more points…"); } });
+    if (turn !== latest) return;
+    byId("predict-notes").replaceChildren(...notes.map((one) => element("li", {}, one)));
+    plot.setAttribute("data-theory", keys);
+    say(place, kind === "gradient" ? "How much of each giant gradient lies in the hidden directions, in the limit of large dimensions."
+      : axis === "time" ? "Flow of the order parameters of SGD: the limit of large dimensions."
+        : "The limit of large dimensions.");
   } catch (error) {
-    tell(place, error);
+    if (turn === latest) tell(place, error);
   }
 }

@@ -1,8 +1,9 @@
 // The state of the page is its address: what is equal to the default is left out.
 
 const DEFAULTS = {
-  tab: "target", target: "He2(z1) + sign(z1*z2*z3)", noise: "", theory: "", top: "4", sliders: "",
-  view: "samples", algorithms: "", d: "200", seeds: "1", seed: "0", quantity: "", run: "",
+  tab: "target", target: "He2(z1) + sign(z1*z2*z3)", noise: "",
+  theory: "", top: "", sliders: "", predicted: "",
+  view: "samples", algorithms: "", d: "", seeds: "1", seed: "0", quantity: "", shown: "", run: "",
   plan_d: "1000", plan_n: "5000", plan_width: "1000", page: "1",
 };
 
@@ -22,5 +23,8 @@ export function change(values) {
   history.replaceState(null, "", query ? `?${query}` : location.pathname);
   if (changed.length) for (const action of listeners) action(changed);
 }
+
+/** Whether one of the keys is among those that have changed. */
+export const touches = (changed, ...keys) => keys.some((key) => changed.includes(key));
 
 export const targetQuery = () => ({ target: state.target, noise: state.noise });

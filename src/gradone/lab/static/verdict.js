@@ -1,19 +1,24 @@
 // The verdict on a target: formula, words, exponents, stairs, energies.
-import { ask, byId, debounced, draw, element, scripted, showFormula } from "./dom.js";
-import { change, onChange, state, targetQuery } from "./state.js";
+import { draw } from "./charts.js";
+import { byId, debounced, element, scripted, showFormula } from "./dom.js";
+import { ask, offer } from "./server.js";
+import { change, onChange, state, targetQuery, touches } from "./state.js";
 
 const field = byId("target");
 
 export function startVerdict() {
   field.value = state.target;
   byId("noise").value = state.noise;
-  const later = debounced(250, () => change({ target: field.value, noise: byId("noise").value, run: "" }));
+  const later = debounced(200, () => {
+    if (byId("noise").checkValidity()) change({ target: field.value, noise: byId("noise").value, run: "" });
+    else underline(new Error(`Noise: ${byId("noise").validationMessage}`));
+  });
   field.addEventListener("input", () => { underline(null); later(); });
   field.addEventListener("scroll", () => { byId("backdrop").scrollLeft = field.scrollLeft; });
   byId("noise").addEventListener("input", later);
   byId("target-form").addEventListener("submit", (event) => event.preventDefault());
   onChange((keys) => {
-    if (!keys.includes("target") && !keys.includes("noise")) return;
+    if (!touches(keys, "target", "noise")) return;
     if (field.value !== state.target) field.value = state.target;
     if (byId("noise").value !== state.noise) byId("noise").value = state.noise;
     analyze();
@@ -23,8 +28,7 @@ export function startVerdict() {
 }
 
 async function fillZoo() {
-  const menu = byId("zoo");
-  const groups = new Map();
+  const menu = byId("zoo"), groups = new Map();
   for (const one of await ask("zoo", "/api/zoo")) {
     if (!groups.has(one.section)) groups.set(one.section, element("optgroup", { label: one.section }));
     groups.get(one.section).append(element("option", { value: one.name }, `${one.name}: ${one.shows}`));
@@ -66,7 +70,8 @@ function underline(error) {
 }
 
 function show(found) {
-  showFormula(byId("formula"), found.latex + (found.noise ? ` + \\sqrt{${found.noise}}\\,\\xi` : ""));
+  const noise = found.noise ? ` + \\sqrt{${found.noise}}\\,\\xi` : "";
+  showFormula(byId("formula"), found.latex.replace(/,?\s*\\quad|$/, (rest) => noise + rest));
   byId("about").textContent = found.zoo ? `${found.zoo.name}: ${found.zoo.shows}` : "";
   byId("verdict").className = `verdict ${found.kind}`;
   byId("headline").replaceChildren(...scripted(found.headline));
@@ -80,7 +85,10 @@ function show(found) {
     return element("figure", {}, element("h3", {}, one.title), document.importNode(picture, true));
   }));
   byId("facts").replaceChildren(...found.facts.map((one) => element("li", {}, one)));
+  byId("facts").parentElement.hidden = !found.facts.length;
   const place = byId("energies");
-  place.hidden = !found.picture;
+  place.parentElement.hidden = !found.picture;
   if (found.picture) draw(place, found.picture, 100);
+  const forms = found.picture ? ["csv", "svg", "png", "py", "html"] : ["py", "html"];
+  offer(byId("target-links"), forms.map((form) => [form, "/api/files/verdict", { ...targetQuery(), form }]));
 }

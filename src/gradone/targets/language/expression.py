@@ -24,6 +24,8 @@ from .separate import separable_sum
 from .structure import Parity, homogeneity, is_piecewise_constant, linear_span, parity
 from .tree import Node, power, variables
 
+_ENERGIES, _LEAPS = 10, 12  # usual degrees
+
 
 class Expression:
     """Function of Gaussian variables, given as text.
@@ -188,11 +190,7 @@ class Expression:
 
     def second_moment(self) -> Estimate:
         """Gaussian mean of the square."""
-        return self._second_moment
-
-    @cached_property
-    def _second_moment(self) -> Estimate:
-        return expectation(self.square)
+        return _second_moment(self)
 
     def hermite(self, degree: int) -> HermiteExpansion:
         """Hermite coefficients, tensors and energies up to a total degree."""
@@ -209,5 +207,16 @@ def _restore(tree: Node, text: str, letter: str, r: int) -> Expression:
 
 
 @lru_cache(maxsize=128)
+def _second_moment(expression: Expression) -> Estimate:
+    return expectation(expression.square)
+
+
+@lru_cache(maxsize=128)
 def _expansion(expression: Expression, degree: int) -> HermiteExpansion:
-    return hermite_expansion(expression.form, degree, square=expression.square)
+    form = expression.form
+    widest = max((len(block.axes) for term in form.terms for block in term.blocks), default=0)
+    # Energies and leaps are asked for together, up to different degrees.
+    if degree in range(_ENERGIES, _LEAPS) and widest <= 2:
+        return _expansion(expression, _LEAPS).up_to(degree)
+    second = expression.second_moment() if form.terms else None  # polynomials know theirs
+    return hermite_expansion(form, degree, second_moment=second)

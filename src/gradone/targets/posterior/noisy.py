@@ -20,12 +20,12 @@ so only u is left, and every answer is a moment of :math:`q = (x, \beta\rho)` wi
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from ...base.errors import BadData, NotConverged
-from ...base.seeds import stream
 from ...calculus.integrand import Plane
 from ..target import Target
 from .base import Outcomes, Posterior, PosteriorChannel
@@ -50,10 +50,12 @@ _PROBES = 96
 _CHANGE, _ROUGH_CHANGE = 1.25, 1.6
 _RIM = 1.0  # a posterior closer to the rim of the nodes than this may lie outside
 _CHUNK = 2**16  # nodes of one chunk of outcomes
-_OUTCOME_REACH, _ROUGH_REACH = 6.0, 4.5  # what is beyond has R^2 exp(-R^2/2) of E[g g^T]
-_OUTCOME_TOLERANCE, _ROUGH_OUTCOMES = 3e-6, 1e-3
+# Radius R of the nodes: what is beyond has R^2 exp(-R^2/2) of E[g g^T].
+_OUTCOME_REACH, _ROUGH_REACH, _MORE_REACH = 5.5, 4.5, 0.75  # the last for each halving of the step
+_OUTCOME_TOLERANCE, _ROUGH_OUTCOMES = 1.5e-6, 1e-3
 _MAX_OUTCOME_NODES = 2**17
 _COARSEST, _FINER = 0.5, 0.8  # first step, and the factor by which steps shrink
+_STEP_PROBES = 8  # prior means on which steps are chosen
 _LEAST_SPREAD = 0.05
 _LOWEST = -700.0  # logarithm of the evidence of labels that are listed but have no weight
 
@@ -75,7 +77,7 @@ class NoisyPosterior(PosteriorChannel):
     g_out and derivative change little when it is made smaller, on a part of the samples: by 0.1 %
     for one nonlinear direction, 0.5 % for two, 1 % for three (root mean square).
     Outcomes use panels that end at the breaks of the function, with steps that fix
-    :math:`\mathbb{E}[g g^T]` to 3e-6.
+    :math:`\mathbb{E}[g g^T]` to 1e-5.
 
     Examples
     --------
@@ -91,7 +93,9 @@ class NoisyPosterior(PosteriorChannel):
         super().__init__(target, resolution)
         self.is_rough = resolution < 0
         self._outcome_tolerance = _ROUGH_OUTCOMES if self.is_rough else _OUTCOME_TOLERANCE
-        self._reach = _ROUGH_REACH if self.is_rough else _OUTCOME_REACH
+        self._reach = (
+            _ROUGH_REACH if self.is_rough else _OUTCOME_REACH + _MORE_REACH * self.resolution
+        )
         self.noise = target.noise
         self.part = linear_part(target.expression)
         planes, _ = target.expression.breaks
@@ -232,7 +236,7 @@ class NoisyPosterior(PosteriorChannel):
             parts.append(
                 output_density(
                     nodes.owner, len(block), nodes.weight, nodes.x, mean, variance, beta,
-                    curvature=curvature, rough=self.is_rough,
+                    curvature=curvature, rough=self.resolution == 0,
                 )
             )  # fmt: skip
         return _joined(parts, back)
@@ -256,7 +260,7 @@ class NoisyPosterior(PosteriorChannel):
         values, vectors = np.linalg.eigh(np.eye(self.r) - V)
         # Not all at 0 when nothing is known yet: there, symmetry may hide an error.
         spread = vectors * np.sqrt(np.clip(values, _LEAST_SPREAD, 1.0)) @ vectors.T
-        omega = stream(0, "points", r=self.r, what="probes").standard_normal((6, self.r)) @ spread
+        omega = _probes(self.r, _STEP_PROBES if k > 1 else 3 * _STEP_PROBES) @ spread
 
         def second(steps: list[float]) -> np.ndarray:
             out = self._on_panels(omega, V, steps)
@@ -324,6 +328,16 @@ def _similar(V: np.ndarray, other: np.ndarray, factor: float = _CHANGE) -> bool:
     """Whether two covariances are of the same size in every direction, up to a factor."""
     ratios = np.linalg.eigvals(np.linalg.solve(other, V)).real
     return bool(ratios.min() > 1 / factor and ratios.max() < factor)
+
+
+@lru_cache(maxsize=8)
+def _probes(r: int, count: int) -> np.ndarray:
+    """Points (count, r) that cover a standard Gaussian evenly."""
+    from scipy.special import ndtri
+
+    # Multiples of the powers of 1/p modulo 1, with p^(r + 1) = p + 1: of the golden ratio if r = 1.
+    p = max(np.roots([1.0, *[0.0] * (r - 1), -1.0, -1.0]).real)
+    return ndtri((0.5 + np.outer(np.arange(1, count + 1), p ** -np.arange(1.0, r + 1))) % 1)
 
 
 def _joined(parts: list[OutputDensity], back: np.ndarray) -> Outcomes:

@@ -20,6 +20,7 @@ from ...calculus.integrand import Plane
 from ...calculus.line import gauss_legendre
 
 LEAST = 5  # nodes in the shortest panel
+_ALL = 16  # above it numbers of nodes are multiples of four: fewer rules have to be known
 DENSER = 1.25  # Gauss-Legendre needs more nodes than the trapezoidal rule for the same accuracy
 
 
@@ -73,14 +74,7 @@ def panel_nodes(
         normals = np.array([normal[: axis + 1] for normal, _ in breaks]).reshape(-1, axis + 1)
         offsets = np.array([offset for _, offset in breaks])
         edges = _edges(owner, x, z, omega[:, axis], lower[axis], normals, offsets, reach)
-        rule = (np.zeros(0), np.zeros(0), np.zeros(0, np.int64))
-        if breaks:
-            width = np.diff(edges, axis=1)
-            count = _several(np.ceil(DENSER * width / steps[axis]).astype(np.int64) + LEAST)
-            count[width <= 1e-12] = 0
-            rule = _legendre_table(-(-int(count.max(initial=1)) // 32) * 32)
-        else:
-            count = 2 * np.floor(edges[:, 1:] / steps[axis]).astype(np.int64) + 1
+        count, largest = _counts(edges, steps[axis])
         size = int(count.sum())
         grown = Nodes(
             np.empty(size, np.int64),
@@ -98,7 +92,7 @@ def panel_nodes(
             edges,
             count,
             steps[axis],
-            *rule,
+            *_legendre_table(-(-largest // 32) * 32),
             *grown,
         )
         owner, x, z, weight = grown
@@ -146,6 +140,28 @@ def _edges(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def _is_whole(edges: np.ndarray, panel: int) -> bool:
+    """Whether one panel is the whole line."""
+    return edges[panel + 1] - edges[panel] > edges[-1] - edges[0] - 1e-12
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _counts(edges: np.ndarray, step: float) -> tuple[np.ndarray, int]:
+    """Numbers of nodes in the panels of every line, and the largest of a Gauss-Legendre rule."""
+    count, largest = np.zeros((edges.shape[0], edges.shape[1] - 1), np.int64), 1
+    for j in range(count.shape[0]):
+        for panel in range(count.shape[1]):
+            width = edges[j, panel + 1] - edges[j, panel]
+            if _is_whole(edges[j], panel):
+                count[j, panel] = 2 * int(edges[j, -1] / step) + 1
+            elif width > 1e-12:
+                n = math.ceil(DENSER * width / step) + LEAST
+                count[j, panel] = n if n <= _ALL else -(-n // 4) * 4
+                largest = max(largest, count[j, panel])
+    return count, largest
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def _grow(
     owner: np.ndarray,
     x: np.ndarray,
@@ -164,7 +180,7 @@ def _grow(
     new_z: np.ndarray,
     new_weight: np.ndarray,
 ) -> None:
-    """Every node becomes a line of nodes: trapezoidal without a table, else Gauss-Legendre."""
+    """Every node becomes a line of nodes: trapezoidal on a whole line, else Gauss-Legendre."""
     axis = x.shape[1]
     place = 0
     for j in range(len(owner)):
@@ -174,8 +190,9 @@ def _grow(
         for panel in range(count.shape[1]):
             n = count[j, panel]
             low, width = edges[j, panel], edges[j, panel + 1] - edges[j, panel]
+            whole = _is_whole(edges[j], panel)
             for i in range(n):
-                if len(table) == 0:
+                if whole:
                     at, share = (i - n // 2) * step, step
                 else:
                     at = low + width * table[start[n] + i]
@@ -208,16 +225,11 @@ def breaks_by_axis(planes: Sequence[Plane], k: int) -> list[list[tuple[np.ndarra
     return sorted_planes
 
 
-def _several(count: np.ndarray) -> np.ndarray:
-    """Numbers of nodes, the large ones rounded up: fewer rules have to be known."""
-    return np.where(count > 16, -(-count // 4) * 4, count)
-
-
 @lru_cache(maxsize=16)
 def _legendre_table(largest: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Gauss-Legendre rules one after another, and where the rule with n nodes begins."""
-    sizes = np.unique(_several(np.arange(1, largest + 1)))
-    rules = [gauss_legendre(int(n)) for n in sizes]
+    sizes = [n for n in range(1, largest + 1) if n <= _ALL or n % 4 == 0]
+    rules = [gauss_legendre(n) for n in sizes]
     start = np.zeros(largest + 1, np.int64)
     start[sizes] = np.cumsum(sizes) - sizes
     return np.concatenate([t for t, _ in rules]), np.concatenate([w for _, w in rules]), start

@@ -1,0 +1,159 @@
+"""Where questions arrive: mistakes are told at once, the rest is passed on to processes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import re
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from fastapi import Request
+
+from ..base.children import child_context
+from ..base.errors import GradoneError
+from . import answers
+from .questions import Question, Questions
+from .runs import Runs
+from .settings import Settings
+from .streams import stream
+
+PRELOAD = ("gradone.lab.warm",)
+_FIRST = (answers.answer, {"question": "warm up", "arguments": {}})
+_REMEMBERED = ("analyze", "sources", "plan", "predict")
+_QUICK = ("analyze", "sources", "plan")
+_STANDS_BACK = 5  # niceness of the processes for slow questions; that of runs is twice as much
+_LOG = logging.getLogger(__name__)
+
+
+class Gone(Exception):
+    """Nobody waits for an answer any more."""
+
+
+class Desk:
+    """Processes of a lab, and who may use them.
+
+    Questions of one or two directions are quick and have processes of their own, so that somebody
+    who types never waits for another's curves. All together there are three processes for each
+    core (quick questions, slow ones, runs), the server, and the one from which they are forked.
+
+    Parameters
+    ----------
+    settings : Settings
+        Limits.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        context = child_context(PRELOAD)
+        limits: dict[str, Any] = {
+            "workers": settings.cores,
+            "waiting": settings.waiting_questions,
+            "patience": settings.patience,
+            "seconds": settings.question_seconds,
+            "memory": settings.run_bytes,
+        }
+        self.quick = Questions(context, _FIRST, **limits)
+        self.slow = Questions(context, _FIRST, niceness=_STANDS_BACK, **limits)
+        self.runs = Runs(context, stream, settings)
+        # One thread reads all expressions: a long one takes milliseconds, which others need not
+        # notice.
+        self._reader = ThreadPoolExecutor(1, "reader")
+
+    async def ask(
+        self, request: Request, client: str, question: str, **arguments: Any
+    ) -> Mapping[str, Any]:
+        """Answer to a question, or ``{"error": ...}`` that says what is wrong with it.
+
+        Parameters
+        ----------
+        request : Request
+            Whose connection is watched: who is gone needs no answer.
+        client : str
+            Name of who asks; after a dot, the part of the page that does. A newer question of the
+            same part replaces an older one that still waits.
+        question : str
+            One of :data:`.answers.QUESTIONS`.
+        **arguments
+            Its arguments.
+        """
+        is_small = True
+        if "target" in arguments:
+            read = await self.read(arguments["target"], arguments["noise"])
+            if not isinstance(read, bool):
+                _note_hostile(request, arguments["target"])
+                return {"error": read}
+            is_small = read
+        is_quick = question in _QUICK and is_small
+        name, _, part = client.partition(".")
+        asked = Question(
+            client=self.client_of(request, name),
+            subject=f"{question} {part}" if name else "",
+            key=json.dumps([question, arguments], sort_keys=True),
+            call=(answers.answer, {"question": question, "arguments": arguments}),
+            is_kept=question in _REMEMBERED,
+        )
+        asking = asyncio.create_task((self.quick if is_quick else self.slow).ask(asked))
+        leaving = asyncio.create_task(_disconnected(request))
+        try:
+            await asyncio.wait([asking, leaving], return_when=asyncio.FIRST_COMPLETED)
+            if not asking.done():  # somebody typed on
+                raise Gone
+            return asking.result()
+        finally:
+            for task in (asking, leaving):
+                task.cancel()
+            await asyncio.gather(asking, leaving, return_exceptions=True)
+
+    async def read(self, text: str, noise: float | None) -> bool | dict[str, Any]:
+        """Whether a target has at most two directions, or what is wrong with its expression."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._reader, _read, text, noise)
+
+    @staticmethod
+    def client_of(request: Request, name: str) -> str:
+        """Who asks: the name that a page gives itself, and where it is."""
+        return f"{request.client.host if request.client else ''}/{name}"
+
+    async def warm_up(self) -> None:
+        """Start the processes before somebody asks."""
+        await asyncio.gather(self.read("z", None), self.quick.warm_up())
+        await self.slow.warm_up()
+
+    async def close(self) -> None:
+        """Stop everything."""
+        await asyncio.gather(self.runs.close(), self.quick.close(), self.slow.close())
+        self._reader.shutdown(wait=False, cancel_futures=True)
+
+
+def _read(text: str, noise: float | None) -> bool | dict[str, Any]:
+    from ..targets.naming import find_target
+    from ..targets.target import Target
+
+    try:
+        found = find_target(text, noise)
+    except GradoneError as error:
+        return answers.mistake(error)
+    return isinstance(found, Target) and found.r <= 2
+
+
+async def _disconnected(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+def is_hostile(text: str) -> bool:
+    """Whether somebody who types a formula would not have written this.
+
+    Examples
+    --------
+    >>> is_hostile("z1 + sgn(z_2"), is_hostile("__import__('os')"), is_hostile("(" * 900)
+    (False, True, True)
+    """
+    return len(text) > 400 or bool(re.search(r"__|[\x00-\x08\x0e-\x1f'\"`\\;$@#{}]", text))
+
+
+def _note_hostile(request: Request, text: str) -> None:
+    if is_hostile(text):
+        _LOG.warning("refused %s: the expression %.80r", request.url.path, text)

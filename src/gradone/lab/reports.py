@@ -1,0 +1,207 @@
+"""Reports of what the page shows: the target, its plan, and the pictures of theories and runs."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..base.children import Outcome
+from ..base.errors import BadData, GradoneError
+from ..report.panel import Panel
+from ..report.study import Study
+from ..targets.hierarchy import HierarchicalTarget
+from ..targets.naming import find_target
+from . import scripts
+from .contestants import PREDICTED
+from .pictures import run_chart
+from .predictions import prediction_chart
+
+if TYPE_CHECKING:
+    from ..charts import Chart
+
+_TITLES = {
+    "test_mse": "Test error",
+    "excess_mse": "Error without noise",
+    "cosine2": "Squared cosines with the hidden directions",
+    "recovery": "Recovery of each direction in time",
+    "overlap": "Paths of the neurons",
+}
+
+
+@dataclass
+class PageStudy(Study):
+    """A study with the pictures of a page.
+
+    Parameters
+    ----------
+    pictures : sequence of Panel
+        What the page shows.
+    script : str
+        Script that makes it again.
+    made : str
+        How it was made.
+    """
+
+    pictures: Sequence[Panel] = ()
+    script: str = ""
+    made: str = ""
+
+    @property
+    def panels(self) -> list[Panel]:
+        """Pictures of the page."""
+        return list(self.pictures)
+
+    @property
+    def command(self) -> str:
+        """Script instead of a command."""
+        return self.script
+
+    @property
+    def footnote(self) -> str:
+        """How the numbers were made."""
+        return self.made
+
+
+def of_target(target: str, noise: float | None) -> bytes:
+    """Report of a verdict."""
+    return _page(find_target(target, noise), script=scripts.verdict_script(target, noise))
+
+
+def of_plan(target: str, noise: float | None, **sizes: Any) -> bytes:
+    """Report of a plan."""
+    script = scripts.plan_script(target, noise, **sizes)
+    return _page(find_target(target, noise), script=script, sizes=sizes)
+
+
+def of_prediction(quantity: str, **given: Any) -> bytes:
+    """Report of the curves of theories."""
+    chart = prediction_chart(quantity=quantity, **given)
+    names = given["theory"].split(",")
+    words = ", ".join(PREDICTED[name].label for name in names)
+    pictures = [Panel("Curves of theories", chart, f"The limit of large dimensions: {words}.")]
+    return _page(
+        find_target(given["target"], given["noise"]),
+        pictures=pictures,
+        script=scripts.prediction_script(**given),
+        theories=[PREDICTED[name].theory or name for name in names],
+    )
+
+
+def of_run(parameters: Mapping[str, Any], events: Iterable[Mapping[str, Any]]) -> bytes:
+    """Report of a run with what it has found so far."""
+    told, given = list(events), parameters
+    missing = tuple(
+        (f"{event['label']} ({event['source'].partition(':')[0]})", event["why"])
+        for event in told
+        if event["kind"] in ("absent", "failed")
+    )
+    end = next((event["status"] for event in told if event["kind"] == "end"), "running")
+    pictures = []
+    for quantity, title in _TITLES.items():
+        try:
+            chart = run_chart({**given, "quantity": quantity}, told)
+        except BadData:  # a run has one or two of the quantities
+            continue
+        pictures.append(Panel(title, chart, _TEXTS[given["axis"]]))
+    if not pictures:
+        raise BadData("this run has found nothing yet: a report has no pictures to show")
+    pictures[0] = Panel(pictures[0].title, pictures[0].chart, pictures[0].text, missing)
+    sources = [event["source"] for event in told if event["kind"] == "curve"]
+    flow = {"plain": "sgd_flow", "extragradient": "sgd_flow"}
+    names = [one.partition(":")[2] for one in dict.fromkeys(sources) if one.startswith("theory:")]
+    seeds = f"seeds {given['seed']} to {given['seed'] + given['seeds'] - 1}"
+    state = "" if end == "done" else f"The run was not complete ({end}): curves may be short. "
+    return _page(
+        find_target(given["target"], given["noise"]),
+        pictures=pictures,
+        script=scripts.run_script(given),
+        theories=[flow.get(name, name) for name in names],
+        sizes={"d": given["d"]},
+        made=f"simulations in d = {given['d']}, {seeds}. {state}",
+    )
+
+
+_TEXTS = {
+    "alpha": "Lines are theory in the limit of large dimensions, points are simulations.",
+    "kappa": "Lines are theory at this dimension, points are simulations.",
+    "time": "Lines are the flow in the limit of large dimensions, points one run for each seed. "
+    "The simulation is exact in law.",
+}
+
+
+def _page(
+    target: Any,
+    *,
+    pictures: Sequence[Panel] = (),
+    script: str,
+    theories: Iterable[str] = (),
+    sizes: Mapping[str, Any] | None = None,
+    made: str = "made by the lab.",
+) -> bytes:
+    """Report as a file."""
+    from ..analysis.analyze import analyze
+    from ..analysis.plan import plan
+    from ..targets.summary import summarize
+    from ..theory import THEORIES
+
+    is_deep = isinstance(target, HierarchicalTarget)
+    d = (sizes or {}).get("d") or (64 if is_deep else 400)
+    planned = dict(sizes or {}) if sizes and "n" in sizes else {"d": d}
+    study = PageStudy(
+        target, d, 1.0, 0, axis="kappa" if is_deep else "alpha",
+        pictures=pictures, script=script, made=made,
+    )  # fmt: skip
+    verdicts = {
+        "analysis": _or_reason(analyze, target),
+        "plan": _or_reason(plan, target, **planned),
+    }
+    study.outcomes = {
+        "facts": Outcome(answers={0: summarize(target, d=min(d, 256))}),
+        "verdicts": Outcome(answers={0: verdicts}),
+        # The references of a report are those of the theories that have an answer.
+        **{f"theory:{name}": Outcome(answers={0: name}) for name in theories if name in THEORIES},
+    }
+    return study.to_html(until=0.0).encode()  # still pictures take long, and are for paper
+
+
+def _or_reason(function: Any, *arguments: Any, **named: Any) -> Any:
+    try:
+        return function(*arguments, **named)
+    except GradoneError as reason:
+        return str(reason)
+
+
+def energy_chart(target: str, noise: float | None) -> Chart:
+    """Hermite energies of a target."""
+    from ..report.target_charts import energy_bars
+    from ..targets.summary import hermite_energies
+
+    found = hermite_energies(find_target(target, noise))
+    chart = energy_bars(found.values, found.tail)
+    if chart is None:
+        raise BadData("this target has no Hermite energies: its directions grow with d")
+    return chart
+
+
+def plan_table(target: str, noise: float | None, **sizes: Any) -> bytes:
+    """Plan as a table of comma-separated values.
+
+    Examples
+    --------
+    >>> print(plan_table("z1", None, d=100, n=500, width=100).decode().splitlines()[0])
+    algorithm,data it needs,margin,error left,its error,learns here,note
+    """
+    from ..analysis.plan import plan
+
+    text = io.StringIO()
+    table = csv.writer(text, lineterminator="\n")
+    table.writerow(
+        ("algorithm", "data it needs", "margin", "error left", "its error", "learns here", "note")
+    )
+    for row in plan(find_target(target, noise), **sizes).rows:
+        left = ("", "") if row.plateau is None else (row.plateau.value, row.plateau.error)
+        table.writerow((row.algorithm, row.needs, row.margin, *left, row.here, row.note))
+    return text.getvalue().encode()

@@ -1,0 +1,196 @@
+"""Whom the server refuses, before anything is computed; each refusal is a line of its log."""
+
+from __future__ import annotations
+
+import logging
+import socket
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from gradone.lab.settings import Settings
+
+RUN = {"target": "tanh(z)", "d": 32, "algorithms": ["random_features"], "top": 2.0}
+
+
+@pytest.fixture(scope="module")
+def served(serve: Any) -> Iterator[Any]:
+    with serve(Settings(cores=1)) as found:
+        yield found
+
+
+@pytest.fixture
+def web(served: Any, caplog: pytest.LogCaptureFixture) -> Iterator[httpx.Client]:
+    caplog.set_level(logging.WARNING)
+    with httpx.Client(base_url=served.address, timeout=20.0) as client:
+        yield client
+
+
+def sent(served: Any, text: bytes) -> bytes:
+    """Answer to bytes as they are: a client would tidy up the address."""
+    with socket.create_connection(("127.0.0.1", served.port), timeout=5.0) as found:
+        found.sendall(text)
+        return found.recv(4096)
+
+
+@pytest.mark.parametrize(
+    ("headers", "status", "words"),
+    [
+        ({"host": "evil.example"}, 421, "does not answer for the host 'evil.example'"),
+        ({"host": "127.0.0.1.evil.example"}, 421, "does not answer for the host"),
+        ({"host": ""}, 421, "does not answer for the host"),
+        ({"origin": "http://evil.example"}, 403, "requests from other pages are refused"),
+        ({"origin": "null"}, 403, "requests from other pages are refused"),
+        ({"origin": "http://[evil"}, 403, "requests from other pages are refused"),
+    ],
+)
+def test_strangers_are_refused(
+    web: httpx.Client, caplog: Any, headers: dict[str, str], status: int, words: str
+) -> None:
+    found = web.post("/api/runs", content=b"{}", headers=headers)
+    assert found.status_code == status
+    assert words in found.json()["message"]
+    assert "refused POST '/api/runs': " in caplog.text
+    assert words in caplog.text
+
+
+def test_the_page_itself_is_not_refused(web: httpx.Client, served: Any, caplog: Any) -> None:
+    own = {"origin": served.address}
+    assert web.post("/api/runs/nothing/cancel", headers=own).status_code == 404
+    assert "refused" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/static/../app.py",
+        "/static/%2e%2e/app.py",
+        "/assets/..%2f..%2flab%2fapp.py",
+        "/assets/..%5c..%5clab%5capp.py",
+        "/api/runs/%2e%2e/%2e%2e/etc/passwd",
+        "/static/%00/lab.css",
+        "//etc/../etc/passwd",
+    ],
+)
+def test_paths_that_lead_outside_are_refused(
+    served: Any, caplog: pytest.LogCaptureFixture, path: str
+) -> None:
+    found = sent(served, f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
+    assert found.startswith(b"HTTP/1.1 404 ")
+    assert b"import" not in found
+    assert "there is nothing at this address" in caplog.text
+
+
+def test_a_path_does_not_write_lines_of_the_log(
+    served: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    line = b"GET /static/../%0a2026-01-01%20ERROR%20burning HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+    assert sent(served, line).startswith(b"HTTP/1.1 404 ")
+    assert "\\n2026-01-01 ERROR burning" in caplog.text
+    assert "\n2026-01-01 ERROR burning" not in caplog.text
+
+
+def test_what_is_not_http_is_refused(served: Any, caplog: pytest.LogCaptureFixture) -> None:
+    assert sent(served, b"hello\r\n\r\n").startswith(b"HTTP/1.1 400 ")
+    assert sent(served, b"GET /" + b"x" * 10**5 + b" HTTP/1.1\r\n\r\n").startswith(b"HTTP/1.1 400 ")
+    assert caplog.text.count("Invalid HTTP request received.") == 2
+
+
+def test_a_body_that_is_too_long_is_not_read(served: Any, caplog: Any) -> None:
+    head = b"POST /api/runs HTTP/1.1\r\nHost: 127.0.0.1\r\ncontent-length: 99999999\r\n\r\n"
+    assert sent(served, head).startswith(b"HTTP/1.1 413 ")
+    assert "refused POST '/api/runs': a request may hold 65536 bytes" in caplog.text
+
+
+def test_a_body_that_hides_its_length_is_cut(web: httpx.Client, caplog: Any) -> None:
+    def endless() -> Iterator[bytes]:
+        for _ in range(100):
+            yield b"x" * 4096
+
+    try:
+        status = web.post("/api/runs", content=endless()).status_code
+    except httpx.HTTPError:  # closed while it was still being sent
+        status = 413
+    assert status == 413
+    assert "refused POST '/api/runs': a request may hold 65536 bytes" in caplog.text
+
+
+def test_a_long_address_is_refused(web: httpx.Client, caplog: Any) -> None:
+    assert web.get("/api/analyze", params={"target": "z" * 5000}).status_code == 422
+    assert "refused GET '/api/analyze': 'target: String should have at most" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "target",
+    ["__import__('os').system('id')", "z1" * 900, "(" * 900, "\x00", "z1;z2", "z1`id`", '"' * 9],
+)
+def test_hostile_expressions_are_refused(web: httpx.Client, caplog: Any, target: str) -> None:
+    """In words, without a process, and not as a typist's slip."""
+    found = web.get("/api/analyze", params={"target": target})
+    assert found.status_code == 422
+    assert len(found.json()["message"]) > 10
+    assert "refused /api/analyze: the expression " in caplog.text
+
+
+@pytest.mark.parametrize("target", ["", "z1*", "sgn(z1)", "He2(z1) + z_2", "1/z1", "z1**99"])
+def test_slips_are_told_but_not_logged(web: httpx.Client, caplog: Any, target: str) -> None:
+    found = web.get("/api/analyze", params={"target": target})
+    assert found.status_code == 422
+    assert len(found.json()["message"]) > 10
+    assert "refused" not in caplog.text
+
+
+def test_mistakes_are_placed_and_mended(web: httpx.Client) -> None:
+    found = web.get("/api/analyze", params={"target": "He2(z1) + sgn(z1*z2)"})
+    body = found.json()
+    assert found.status_code == 422
+    assert (body["column"], body["width"]) == (11, 3)
+    assert "Did you mean 'sign'?" in body["hint"]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"d": 10**9},
+        {"d": "64"},
+        {"seeds": 1000},
+        {"seed": True},
+        {"algorithms": []},
+        {"target": "z1*"},
+        {"target": "\ud800"},
+        {"view": "other"},
+        {"noise": float("nan")},
+        {"surprise": 1},
+    ],
+)
+def test_runs_that_make_no_sense_are_refused(web: httpx.Client, changes: dict[str, Any]) -> None:
+    import json
+
+    body = json.dumps({**RUN, **changes})
+    found = web.post("/api/runs", content=body, headers={"content-type": "application/json"})
+    assert found.status_code == 422
+
+
+@pytest.mark.parametrize("key", ["nothing", "%2e%2e%2f", "x" * 500])
+@pytest.mark.parametrize("part", ["", "/events", "/picture", "/script", "/report"])
+def test_unknown_runs_are_not_found(web: httpx.Client, key: str, part: str) -> None:
+    assert web.get(f"/api/runs/{key}{part}").status_code == 404
+
+
+def test_pages_may_not_load_from_elsewhere(web: httpx.Client) -> None:
+    for path in ("/", "/api/zoo", "/nothing"):
+        policy = web.get(path).headers["content-security-policy"]
+        assert policy.startswith("default-src 'self'")
+
+
+def test_the_service_describes_itself(web: httpx.Client) -> None:
+    """Every operation says what else it may answer; names of operations are different."""
+    operations = [
+        one for path in web.get("/openapi.json").json()["paths"].values() for one in path.values()
+    ]
+    names = [one["operationId"] for one in operations]
+    assert len(set(names)) == len(names) >= 12
+    for one in operations:
+        assert {"403", "408", "413", "421", "422", "503"} <= set(one["responses"])
