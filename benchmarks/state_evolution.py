@@ -26,7 +26,15 @@ POINTS = [  # target, noise, alpha, limit in seconds
     ("z1*z2", 0.1, 1.0, 0.3),
     ("max(z1, z2)", 0.1, 2.5, 0.3),
     ("max(z1, z2)", 0.0, 1.25, 0.3),  # its stages open at 0 and 0.997
-    ("relu(z1) + relu(z2)", 0.01, 2.0, 0.3),
+    # Its stages open at 0 and 1.36; the posterior is narrow at the largest alphas.
+    *(("relu(z1) + relu(z2)", 0.01, alpha, 0.3) for alpha in (0.4, 1.0, 1.7, 2.0, 2.5, 3.0, 10.0)),
+    ("relu(z1)*z2", 0.01, 5.0, 0.3),
+    ("tanh(z1) + relu(z2)", 0.01, 2.0, 0.3),
+    ("tanh(z1) + relu(z2)", 0.01, 10.0, 0.3),
+    ("abs(z1) + tanh(z2)", 0.01, 3.0, 0.3),
+    ("z1*tanh(z2)", 0.01, 5.0, 0.3),
+    ("z1**2 + relu(z2)", 0.1, 3.0, 0.3),
+    ("relu(z1) + relu(z2) + relu(z1 + z2)", 0.05, 5.0, 0.3),  # breaks in three directions
     ("tanh(z1*z2) + 0.5*z3", 0.05, 2.5, 10.0),
     ("z1**2 + sign(z1*z2*z3)", 0.0, 3.0, 10.0),
     ("z1*z2*z3", 0.0, 3.2, 10.0),  # up to perfect recovery
@@ -46,7 +54,7 @@ def plain(evolution, alpha):
 
 def main() -> None:
     arguments = options(__doc__).parse_args()
-    print(f"{'':36}{'CPU':>10}{'error':>10}{'plain':>10}   limit")
+    print(f"{'':48}{'CPU':>10}{'error':>10}{'plain':>10}   limit")
     results = []
     for text, noise, alpha, limit in POINTS:
         target = gd.Target(text, noise=noise)
@@ -63,7 +71,7 @@ def main() -> None:
             baseline = interleaved_best(jobs, repeats=1)["plain"]
         verdict = "ok" if seconds < limit else "TOO SLOW"
         name = f"{text}, {noise:g}, {alpha:g}"
-        print(f"{name:36}{seconds:8.3f} s{error:10.0e}{baseline:8.2f} s   {limit:g} s {verdict}")
+        print(f"{name:48}{seconds:8.3f} s{error:10.0e}{baseline:8.2f} s   {limit:g} s {verdict}")
         results.append({"point": name, "seconds": seconds, "error": error, "plain": baseline})
     print(json.dumps(results))
     if arguments.json:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from gradone.analysis.frame import rewrite
 from gradone.analysis.queries.one_unknown import last_unknown_grams
-from gradone.analysis.queries.output import output_grams
+from gradone.analysis.queries.output import conditional_grams, output_grams
+from gradone.analysis.subspace import Subspace
 from gradone.targets.language.expression import Expression
 from gradone.targets.language.transform import given
 
@@ -47,3 +49,23 @@ def test_a_factor_that_vanishes_leaves_nothing():
     )
     assert float(positive[1].value[0, 0]) == pytest.approx(1.0, abs=1e-9)
     assert float(negative[1].value[0, 0]) == 0.0
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.2])
+@pytest.mark.parametrize(
+    "text", ["erf(z1) + erf(z2)", "gelu(z1*z2)", "relu(z1)*relu(z2)", "sign(z1) + sign(z2)"]
+)
+def test_half_the_line_is_enough_where_two_variables_may_change_places(text, noise):
+    """Given z1 + z2 nothing changes with the sign of z1 - z2, which the form does not show."""
+    f, known = Expression(text), Subspace.span([[1.0, 1.0]])
+    grams = conditional_grams(f, noise, known, [1, 2])
+    assert not grams[1].value.any()
+    assert not grams[1].entry_error().any()
+    turned = rewrite(f, np.vstack([known.basis, known.complement().basis]))
+    half, whole = (
+        last_unknown_grams(turned, noise, KNOWN, [1, 2], lambda u, w: {}, is_even=is_even)
+        for is_even in (True, False)
+    )
+    for a, b in zip(half, whole, strict=True):
+        assert abs(float(b[1].value[0, 0])) <= float(np.max(b[1].bias))
+        assert same(a[2], b[2])

@@ -119,3 +119,39 @@ def test_no_child_outlives_its_parent(tmp_path, how):
         while of_session(parent.pid):
             assert time.monotonic() < deadline
             time.sleep(0.1)
+
+
+HOLDER = """
+import time
+from functools import partial
+from gradone.base.children import Child, child_context
+
+child = Child(child_context())
+child.start("endless", 0, (partial(exec, "sum(iter(int, 1))"), {}))
+print(child.process.pid, flush=True)
+time.sleep(600)
+"""
+
+
+def test_a_loop_that_holds_the_lock_does_not_outlive_its_parent(tmp_path):
+    """Compiled code need not let another thread see that the parent is gone."""
+    (tmp_path / "script.py").write_text(HOLDER)
+    command = [sys.executable, tmp_path / "script.py"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
+        child = int(parent.stdout.readline())
+        while of_process(child)[1] < 20:  # it is in the loop when it has used some time there
+            time.sleep(0.05)
+        parent.kill()
+    deadline = time.monotonic() + 5.0
+    while of_process(child)[0] != "Z":
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def of_process(pid):
+    """State of a process and hundredths of a second it has used; of no process, that of a dead."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return "Z", 0
+    return fields[0], int(fields[11])

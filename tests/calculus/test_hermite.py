@@ -252,3 +252,30 @@ def test_energies_as_a_curve():
     curve = Expression("z1 + He2(z2)").hermite(3).to_curve("z1 + He2(z2)")
     assert curve.energy.sel(degree=2).item() == 2.0
     assert curve.attrs["tail"] == 0.0
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["tanh(z1*z2) + z1", "sign(z1 + z2**2 - 1)", "sin(exp(z1*z2))", "relu(z1)*z2", "z1**3*z2"],
+)
+def test_fewer_degrees_are_a_part_of_more(text):
+    """Degrees 10 to 12 are computed once; the rest of the energy is what is left."""
+    f = Expression(text)
+    ten, twelve = f.hermite(10), f.hermite(12)
+    assert ten.degree == 10
+    assert [e.value for e in ten.energies] == [e.value for e in twelve.energies[:11]]
+    above = sum(e.value for e in twelve.energies[11:])
+    assert ten.tail.value == pytest.approx(twelve.tail.value + above, abs=1e-12)
+    alone = hermite_expansion(f.form, 10)
+    for a, b in zip(ten.energies, alone.energies, strict=True):
+        assert abs(a.value - b.value) <= a.error + b.error + 1e-14
+    second = f.second_moment()
+    assert abs(ten.second_moment.value - second.value) <= ten.second_moment.error + second.error
+
+
+def test_an_oscillation_without_low_degrees_is_still_integrated_by_a_grid():
+    """All its coefficients are below e^-40; the grid knows that, random points would not."""
+    expansion = Expression("sin(10*z1 + z2**2/2)").hermite(10)
+    assert expansion.kind == "quadrature"
+    assert np.abs(expansion.value).max() < 1e-12
+    assert expansion.second_moment.value == pytest.approx(0.5, abs=1e-9)

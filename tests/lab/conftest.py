@@ -12,7 +12,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -128,9 +127,19 @@ Launch = Callable[..., tuple[LabProcess, str]]
 
 
 @pytest.fixture(scope="session")
-def launch(tmp_path_factory: pytest.TempPathFactory) -> Launch:
+def launch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Launch]:
     """Function that starts a lab of its own: process and address."""
-    return partial(start_lab, tmp_path_factory.mktemp("lab"))
+    folder, started = tmp_path_factory.mktemp("lab"), []
+
+    def launched(*options: str) -> tuple[LabProcess, str]:
+        process, address = start_lab(folder, *options)
+        started.append(process)
+        return process, address
+
+    yield launched
+    for process in started:  # what a failed test has left
+        if process.poll() is None:
+            process.interrupt()
 
 
 @pytest.fixture(scope="session")

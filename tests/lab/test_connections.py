@@ -20,6 +20,7 @@ from gradone.lab.runs import Runs
 from gradone.lab.settings import Settings
 
 SETTINGS = Settings(cores=1, request_seconds=0.4, reading_seconds=0.6, connections=16)
+DROPS = b"GET /api/zoo HTTP/1.1\r\nHost: 127.0.0.1\r\naccept: everything that there is"
 HEAD = b"POST /api/runs HTTP/1.1\r\nHost: 127.0.0.1\r\ncontent-length: 100\r\n\r\n"
 
 
@@ -136,7 +137,7 @@ def test_many_idle_connections_make_room(served: Any, caplog: pytest.LogCaptureF
         for _ in range(60):
             stack.enter_context(connected(served))
         assert served.is_in_order
-    assert "too many connections: closed the one that was idle for longest" in caplog.text
+    assert "too many connections: closing those that were idle for longest" in caplog.text
 
 
 def test_many_busy_connections_are_told(served: Any, caplog: pytest.LogCaptureFixture) -> None:
@@ -162,3 +163,37 @@ def test_floods_do_not_flood_the_log() -> None:
     time.sleep(0.06)
     assert moderate.filter(line)
     assert line.getMessage() == "refused (and 7 lines left out before)"
+
+
+@pytest.mark.slow
+def test_hundreds_of_slow_clients_do_not_hold_up_others(launch: Any) -> None:
+    """With the limits that users have: 300 say nothing, 100 drip, 200 more than may be in."""
+    process, address = launch()
+    port = int(address.rpartition(":")[2])
+    crowd = [socket.create_connection(("127.0.0.1", port), timeout=5.0) for _ in range(600)]
+    try:
+        waits = []
+        for i in range(60):  # until the time for a request is over
+            for one in crowd[400:500]:
+                with contextlib.suppress(OSError):
+                    one.send(DROPS[i : i + 1])
+            began = time.monotonic()
+            assert httpx.get(f"{address}/api/analyze?target=z1*", timeout=10.0).status_code == 422
+            waits.append(time.monotonic() - began)
+            time.sleep(0.2)
+        assert sorted(waits)[30] < 0.3
+        for one in crowd:
+            one.settimeout(2.0)
+            try:
+                assert one.recv(100) == b""
+            except ConnectionError:
+                pass
+    finally:
+        for one in crowd:
+            one.close()
+        process.interrupt()
+    assert "too many connections: closing those that were idle for longest" in process.log
+    assert "closed 8 connections that sent no request" in process.log
+    assert "whose request took more than 10 seconds" in process.log
+    assert "Traceback" not in process.log
+    assert len(process.log) < 50_000

@@ -251,7 +251,8 @@ def check(process: Any, notes: Notes) -> None:
     assert notes.processes <= 3 * available_cores() + 3
     assert notes.memory < 2.5 * 2**30
     assert statistics.median(notes.waits["mistakes"]) < 0.3
-    assert statistics.median(notes.waits["r < 3"]) < 1.0
+    assert statistics.median(notes.waits["r < 3"]) < 0.3
+    assert np.quantile(notes.waits["r < 3"], 0.95) < 4.0
 
 
 @pytest.mark.slow
@@ -278,5 +279,5 @@ def test_a_class_at_work(launch: Any) -> None:
     turns = [notes.begun[who] for who in range(RUNNERS)]
     assert min(turns) >= 3
     assert max(turns) <= 2 * min(turns) + 2
-    assert max(notes.turns) < 120.0
+    assert max(notes.turns) < 150.0
     assert process.left_after(5.0) == []

@@ -13,23 +13,25 @@ from typing import Any
 import pytest
 
 from gradone.base.children import child_context
-from gradone.lab.questions import Busy, Question, Questions, Unanswered
+from gradone.lab.crew import Crew, Unanswered
+from gradone.lab.questions import Busy, Question, Questions
 from gradone.lab.turns import Turns
 
 SHORT = 0.1  # seconds of an answer that others wait for
-LIMITS: dict[str, Any] = {
-    "workers": 1, "waiting": 4, "patience": 20.0, "seconds": 20.0, "memory": 2**33,
-}  # fmt: skip
 
 
 @asynccontextmanager
-async def answering(**changes: Any) -> AsyncIterator[Questions]:
-    crew = Questions(child_context(), (os.getpid, {}), **{**LIMITS, **changes})
-    await crew.warm_up()
+async def answering(
+    *, waiting: int = 4, patience: float = 20.0, seconds: float = 20.0, memory: int = 2**33
+) -> AsyncIterator[Questions]:
+    """One process, and the queue before it."""
+    crew = Crew(child_context(), (os.getpid, {}), workers=1, seconds=seconds, memory=memory)
+    questions = Questions(crew, waiting=waiting, patience=patience)
+    await questions.warm_up()
     try:
-        yield crew
+        yield questions
     finally:
-        await crew.close()
+        await questions.close()
 
 
 def question(
@@ -48,12 +50,12 @@ def within(scene: Callable[[], Awaitable[None]]) -> None:
 
 def test_equal_questions_are_answered_once() -> None:
     async def scene() -> None:
-        async with answering() as crew:
+        async with answering() as questions:
             began = time.monotonic()
-            same = [crew.ask(question(who, "same", seconds=0.4)) for who in "abcdef"]
+            same = [questions.ask(question(who, "same", seconds=0.4)) for who in "abcdef"]
             await asyncio.gather(*same)
             assert time.monotonic() - began < 0.8
-            await crew.ask(question("g", "same", seconds=0.4))  # remembered
+            await questions.ask(question("g", "same", seconds=0.4))  # remembered
             assert time.monotonic() - began < 0.8
 
     within(scene)
@@ -61,15 +63,17 @@ def test_equal_questions_are_answered_once() -> None:
 
 def test_a_newer_question_replaces_an_older_one() -> None:
     async def scene() -> None:
-        async with answering() as crew:
-            first = asyncio.create_task(crew.ask(question("other", "first")))
+        async with answering() as questions:
+            first = asyncio.create_task(questions.ask(question("other", "first")))
             await asyncio.sleep(0)
-            old = asyncio.create_task(crew.ask(question("me", "z1*", subject="analyze")))
+            old = asyncio.create_task(questions.ask(question("me", "z1*", subject="analyze")))
             await asyncio.sleep(0)
-            beside = asyncio.create_task(crew.ask(question("me", "plan", subject="plan")))
-            new = asyncio.create_task(crew.ask(question("me", "z1*z2", subject="analyze")))
-            found = await asyncio.gather(first, old, beside, new, return_exceptions=True)
-            assert [type(one) for one in found] == [type(None), Busy, type(None), type(None)]
+            beside = asyncio.create_task(questions.ask(question("me", "plan", subject="plan")))
+            new = asyncio.create_task(questions.ask(question("me", "z1*z2", subject="analyze")))
+            again = asyncio.create_task(questions.ask(question("me", "z1*z2", subject="analyze")))
+            asked = [first, old, beside, new, again]
+            found = await asyncio.gather(*asked, return_exceptions=True)
+            assert [type(one) for one in found] == [type(None), Busy, *[type(None)] * 3]
 
     within(scene)
 
@@ -81,10 +85,10 @@ def test_people_take_turns() -> None:
         order: list[str] = []
 
         async def ask(who: str, key: str) -> None:
-            await crew.ask(question(who, key))
+            await questions.ask(question(who, key))
             order.append(key)
 
-        async with answering(waiting=10) as crew:
+        async with answering(waiting=10) as questions:
             greedy = [asyncio.create_task(ask("greedy", f"greedy{i}")) for i in range(5)]
             await asyncio.sleep(SHORT / 2)  # the first of them is at work
             modest = [asyncio.create_task(ask(f"m{i}", f"m{i}")) for i in range(2)]
@@ -97,15 +101,16 @@ def test_people_take_turns() -> None:
 
 def test_a_full_queue_refuses_who_waits_for_most() -> None:
     async def scene() -> None:
-        async with answering() as crew:
+        async with answering() as questions:
             greedy = [
-                asyncio.create_task(crew.ask(question("greedy", f"greedy{i}"))) for i in range(5)
+                asyncio.create_task(questions.ask(question("greedy", f"greedy{i}")))
+                for i in range(5)
             ]
             await asyncio.sleep(SHORT / 2)
-            modest = asyncio.create_task(crew.ask(question("modest", "modest")))
+            modest = asyncio.create_task(questions.ask(question("modest", "modest")))
             await asyncio.sleep(0)
             with pytest.raises(Busy, match="busy, place 5 in the queue"):
-                await crew.ask(question("greedy", "one more"))
+                await questions.ask(question("greedy", "one more"))
             found = await asyncio.gather(*greedy, return_exceptions=True)
             assert [type(one) for one in found] == [type(None)] * 4 + [Busy]
             await modest
@@ -115,11 +120,11 @@ def test_a_full_queue_refuses_who_waits_for_most() -> None:
 
 def test_who_waits_long_is_told_the_place() -> None:
     async def scene() -> None:
-        async with answering(patience=0.2) as crew:
-            work = asyncio.create_task(crew.ask(question("a", "long", seconds=0.8)))
+        async with answering(patience=0.2) as questions:
+            work = asyncio.create_task(questions.ask(question("a", "long", seconds=0.8)))
             await asyncio.sleep(0.05)
             began = time.monotonic()
-            waiting = [crew.ask(question(who, who)) for who in "bcd"]
+            waiting = [questions.ask(question(who, who)) for who in "bcd"]
             found = await asyncio.gather(*waiting, return_exceptions=True)
             assert time.monotonic() - began < 0.6
             places = [one.place for one in found if isinstance(one, Busy)]
@@ -129,26 +134,36 @@ def test_who_waits_long_is_told_the_place() -> None:
     within(scene)
 
 
-def test_who_was_sent_away_comes_first_next_time() -> None:
+def test_people_are_served_in_rounds() -> None:
     turns = Turns()
-    for who in ("first", "second"):
-        turns.since(who)
-    turns.serve("third")
-    assert turns.since("first") < turns.since("second") < turns.since("third")
-    assert turns.since("third") < turns.since("new")
+    turns.serve("greedy")
+    assert turns.rank("first") < turns.rank("second") < turns.rank("greedy")
+    for _ in range(5):  # served five times while two wait and one is away
+        turns.serve("greedy")
+    assert turns.rank("first") < turns.rank("second") < turns.rank("new") < turns.rank("greedy")
+    turns.serve("first")
+    turns.serve("first")  # what was saved is one turn
+    assert turns.rank("second") < turns.rank("new") < turns.rank("first")
+
+
+def test_only_so_many_people_are_remembered() -> None:
+    turns = Turns(kept=3)
+    for who in "abcdef":
+        turns.serve(who)
+    assert len(turns._next) == 3
 
 
 def test_an_answer_that_nobody_wants_is_given_up() -> None:
     """The process is ended, and the next question does not wait for it."""
 
     async def scene() -> None:
-        async with answering() as crew:
-            pid = await crew.ask(process_id())
-            asking = asyncio.create_task(crew.ask(question("a", "hours", seconds=3600.0)))
+        async with answering() as questions:
+            pid = await questions.ask(process_id())
+            asking = asyncio.create_task(questions.ask(question("a", "hours", seconds=3600.0)))
             await asyncio.sleep(0.1)
             asking.cancel()
             began = time.monotonic()
-            assert await crew.ask(process_id()) != pid
+            assert await questions.ask(process_id()) != pid
             assert 0.5 < time.monotonic() - began < 5.0
             with pytest.raises(ProcessLookupError):
                 os.kill(pid, 0)  # type: ignore[arg-type]
@@ -158,16 +173,16 @@ def test_an_answer_that_nobody_wants_is_given_up() -> None:
 
 def test_an_answer_that_is_almost_there_is_kept() -> None:
     async def scene() -> None:
-        async with answering() as crew:
-            pid = await crew.ask(process_id())
-            asking = asyncio.create_task(crew.ask(question("a", "soon", seconds=0.3)))
+        async with answering() as questions:
+            pid = await questions.ask(process_id())
+            asking = asyncio.create_task(questions.ask(question("a", "soon", seconds=0.3)))
             await asyncio.sleep(0.1)
             asking.cancel()
             await asyncio.sleep(0.6)
             began = time.monotonic()
-            await crew.ask(question("b", "soon", seconds=3600.0))
+            await questions.ask(question("b", "soon", seconds=3600.0))
             assert time.monotonic() - began < 0.1
-            assert await crew.ask(process_id()) == pid
+            assert await questions.ask(process_id()) == pid
 
     within(scene)
 
@@ -182,23 +197,23 @@ def test_an_answer_that_is_almost_there_is_kept() -> None:
 )
 def test_a_process_that_fails_is_replaced(function: Callable[[], Any], words: str) -> None:
     async def scene() -> None:
-        async with answering(seconds=0.5) as crew:
-            pid = await crew.ask(process_id())
+        async with answering(seconds=0.5) as questions:
+            pid = await questions.ask(process_id())
             with pytest.raises(Unanswered) as error:
-                await crew.ask(Question("a", "", "bad", (function, {})))
+                await questions.ask(Question("a", "", "bad", (function, {})))
             assert words in str(error.value)
-            assert await crew.ask(process_id()) != pid
+            assert await questions.ask(process_id()) != pid
 
     within(scene)
 
 
 def test_a_process_that_has_grown_is_replaced() -> None:
     async def scene() -> None:
-        async with answering(memory=2**31) as crew:
-            pid = await crew.ask(process_id())
-            assert await crew.ask(process_id()) == pid
+        async with answering(memory=2**31) as questions:
+            pid = await questions.ask(process_id())
+            assert await questions.ask(process_id()) == pid
             grow = partial(exec, "import os; os.held = b'x' * (2**29 + 1)")
-            await crew.ask(Question("a", "", "grow", (grow, {})))
-            assert await crew.ask(process_id()) != pid
+            await questions.ask(Question("a", "", "grow", (grow, {})))
+            assert await questions.ask(process_id()) != pid
 
     within(scene)

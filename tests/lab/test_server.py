@@ -99,8 +99,9 @@ def test_curves_of_theories_follow_their_sliders(web: httpx.Client) -> None:
     query = {"target": "tanh(z)", "theory": "random_features", "sliders": "ridge:0.5"}
     found = web.get("/api/predict", params=query).json()["series"][0]
     expected = gd.predict(
-        "tanh(z)", "random_features", alpha=found["x"], width_ratio=2.0, ridge=0.5
-    )
+        "tanh(z)", "random_features", alpha=found["x"], width_ratio=2.0, ridge=0.5,
+        activation="tanh(z)",
+    )  # fmt: skip
     assert found["y"] == pytest.approx(expected.test_mse.values.ravel().tolist(), rel=1e-12)
 
 
@@ -119,8 +120,9 @@ def test_scripts_make_the_numbers_again(web: httpx.Client) -> None:
     script = web.get("/api/predict", params={**query, "form": "py"}).text
     assert script == prediction_script("tanh(z)", None, "random_features", 4.0, {"ridge": 0.5}, 12)
     room: dict[str, Any] = {}
-    exec(compile(script.replace("print(curve)", ""), "script", "exec"), room)  # noqa: S102
-    assert room["curve"].test_mse.values.ravel().tolist() == pytest.approx(shown["y"], rel=1e-12)
+    exec(compile(script.replace("print(curves)", ""), "script", "exec"), room)  # noqa: S102
+    again = room["curves"]["random_features"].test_mse.values.ravel().tolist()
+    assert again == pytest.approx(shown["y"], rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -200,22 +202,46 @@ def test_one_person_does_not_fill_the_lab(web: httpx.Client) -> None:
         web.post(f"/api/runs/{run}/cancel")
 
 
-def test_slow_questions_do_not_hold_up_others(web: httpx.Client) -> None:
-    """Both processes for slow questions are busy for seconds; the quick ones have their own."""
+def typed(web: httpx.Client, first: float) -> tuple[list[float], list[float]]:
+    """Seconds until verdicts on new targets, and until mistakes are told."""
+    verdicts, mistakes = [], []
+    for i in range(12):
+        for text, status, seconds in (
+            (f"z1*z2 + {first + i / 1000}*z1", 200, verdicts),
+            ("z1*", 422, mistakes),
+        ):
+            began = time.monotonic()
+            found = web.get("/api/analyze", params={"target": text, "client": "typist"})
+            seconds.append(time.monotonic() - began)
+            assert found.status_code == status
+    return verdicts, mistakes
 
-    def slow(target: str) -> None:
-        query = {"target": target, "theory": "bayes_amp"}
+
+def test_slow_questions_and_runs_do_not_hold_up_typing(web: httpx.Client) -> None:
+    """All processes for slow questions and runs are at work; the quick ones have their own."""
+    alone = np.median(typed(web, 0.1)[0])
+    runs = [start(web, **LONG, client=f"runner{i}") for i in range(2)]
+
+    def slow(target: str, client: str) -> None:
+        query = {"target": target, "theory": "bayes_amp", "client": client}
         with contextlib.suppress(httpx.ReadTimeout):  # to go away frees the process
-            httpx.get(f"{web.base_url}/api/predict", params=query, timeout=6.0)
+            httpx.get(f"{web.base_url}/api/predict", params=query, timeout=15.0)
 
-    threads = [threading.Thread(target=slow, args=(t,)) for t in ("z1*z2+z3", "z1*z2*z3+z1")]
+    slow_ones = [("sign(z1*z2*z3)+He2(z3)", "a"), ("sign(z1*z2*z3)+tanh(z1)", "b")]
+    threads = [threading.Thread(target=slow, args=one) for one in slow_ones]
     for thread in threads:
         thread.start()
-    found = web.get("/api/analyze", params={"target": "z1*z2 + 0.125*z1"})
-    assert found.status_code == 200
+    time.sleep(1.0)
+    verdicts, mistakes = (np.median(seconds) for seconds in typed(web, 0.5))
     assert all(thread.is_alive() for thread in threads)
+    for run in runs:
+        web.post(f"/api/runs/{run}/cancel")
     for thread in threads:
         thread.join()
+    print(f"\nverdict {alone:.3f} s, beside slow work {verdicts:.3f} s; mistake {mistakes:.3f} s")
+    # On a machine that others use as well it takes longer, but not because of the lab's own work.
+    assert verdicts < max(0.3, 2 * alone)
+    assert mistakes < 0.1
     # Both askers have left: the next slow question does not wait for theirs to end.
     began = time.monotonic()
     found = web.get("/api/predict", params={"target": "sign(z)", "theory": "lazy"})
@@ -231,3 +257,15 @@ def test_every_question_has_its_error_in_parts() -> None:
         ("plan", {"d": 9, "n": 9, "width": 9}),
     ):
         assert set(answer(question, {**arguments, **more})["error"]) >= {"message", "column"}
+
+
+def test_refusals_are_written_to_the_terminal(running: tuple[Any, str]) -> None:
+    process, address = running
+    httpx.get(f"{address}/api/zoo", headers={"host": "evil.example"})
+    httpx.get(f"{address}/api/analyze", params={"target": "__import__('os')"})
+    lines = [line for line in process.log.splitlines() if "refused" in line]
+    assert any(
+        "refused GET '/api/zoo': this lab does not answer for the host" in one for one in lines
+    )
+    assert any("refused /api/analyze: the expression \"__import__('os')\"" in one for one in lines)
+    assert all(" WARNING refused " in one for one in lines)

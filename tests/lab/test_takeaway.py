@@ -61,7 +61,7 @@ def asked(question: str, **given: Any) -> Any:
 
 def points_of(events: Iterable[Any], source: str, quantity: str, seed: int) -> dict[float, float]:
     """Numbers that a page shows of a source."""
-    found = {}
+    found: dict[float, float] = {}
     for event in events:
         if event["kind"] == "curve" and (event["source"], event["seed"]) == (source, seed):
             for part in event["parts"]:
@@ -104,7 +104,12 @@ def test_the_script_of_a_plan_makes_it_again() -> None:
             "[curves[n][q].values.ravel().tolist() for n in curves"
             " for q in ('test_mse', 'recovery')]",
         ),
-        ("z1 + z1*z2", "giant_steps", {}, "share.transpose('step', 'alpha').values.tolist()"),
+        (
+            "z1 + z1*z2",
+            "giant_steps",
+            {},
+            "cosines.transpose('step', 'direction', 'alpha').values.reshape(4, -1).tolist()",
+        ),
         (
             "sight",
             "depth",

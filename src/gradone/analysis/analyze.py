@@ -190,8 +190,8 @@ def analyze(target: Target | HierarchicalTarget | str) -> Analysis | Hierarchica
 
     Notes
     -----
-    Cost: below a second for r <= 2, a few seconds for r = 3 and 4 without noise; at most a few
-    hundred megabytes.
+    Cost: a tenth of a second for r <= 2, a quarter for what oscillates; a second or two for r = 3,
+    a few for r = 4 without noise; at most a few hundred megabytes.
 
     References
     ----------

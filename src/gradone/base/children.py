@@ -347,6 +347,7 @@ def _without_main() -> Iterator[None]:
 
 def _live(connection: Any, lifeline: Any, life: Callable[[Any], None]) -> None:
     """Life of a child, which ends with its parent."""
+    _end_by_signal(lifeline)
     threading.Thread(target=_end_with_parent, args=(lifeline,), daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, who then ends us
     logging.getLogger(__package__.partition(".")[0]).addHandler(logging.NullHandler())
@@ -376,6 +377,17 @@ def _answer(
         except Exception as error:
             kind, value = "failure", f"{type(error).__name__}: {error}"
     return kind, value, [str(warning.message) for warning in caught]
+
+
+def _end_by_signal(lifeline: Any) -> None:
+    """Let the system end this process with its parent, also inside a loop that holds the GIL."""
+    if hasattr(signal, "SIGIO"):
+        import fcntl
+
+        descriptor = lifeline.fileno()
+        fcntl.fcntl(descriptor, fcntl.F_SETOWN, os.getpid())
+        flags = fcntl.fcntl(descriptor, fcntl.F_GETFL)
+        fcntl.fcntl(descriptor, fcntl.F_SETFL, flags | os.O_ASYNC)  # closed: SIGIO, which ends us
 
 
 def _end_with_parent(lifeline: Any) -> None:

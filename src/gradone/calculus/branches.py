@@ -10,16 +10,14 @@ so no density of Y is ever formed.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
-from .hermite import hermite_table, normal_density, orthonormal_hermite, tail_energy
+from .hermite import hermite_table, line_end, normal_density, orthonormal_hermite, tail_energy
 from .line import gauss_legendre
 from .monotone import Family, MonotonePieces, inverse, monotone_pieces
 from .output_gram import OutputGram
@@ -151,7 +149,8 @@ def family_grams(
     for is_coarse in (True,) if budget.is_tight else (False, True):
         enough = max(tolerance, _COARSE if is_coarse else _ENOUGH)
         weight = np.maximum(counts * (_ENOUGH / enough), _NOTHING)
-        reach = np.array([_reach(max(seen), math.ceil(math.log10(w))) for w in weight])
+        decades = [math.ceil(math.log10(w)) for w in weight]
+        reach = np.array([line_end(max(seen), _ENOUGH / 100, decade) for decade in decades])
         pieces = monotone_pieces(g, breaks, reach, is_half=is_even)
         panels = _panels(g, slope, pieces)
         is_whole = len(np.unique(pieces.member[panels.piece])) == len(np.unique(pieces.member))
@@ -173,13 +172,6 @@ def family_grams(
 
 def _gram(value: float, error: float) -> OutputGram:
     return OutputGram(np.array([[value]]), 2 * error + 1e-13)
-
-
-@lru_cache
-def _reach(degree: int, decade: int) -> float:
-    """Where the line may be cut for orders up to the degree and an importance of 10^decade."""
-    enough = _ENOUGH / 100 / 10.0**decade
-    return next(r for r in itertools.count(4.0, 0.5) if tail_energy(degree, r) < enough)
 
 
 class _Panels(NamedTuple):

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 MAX_VARIABLES = 5
-POINTS = 1 << 22
+POINTS, FEWEST_SAMPLES = 1 << 22, 1 << 18
 
 
 class HermiteTensor(NamedTuple):
@@ -165,7 +165,6 @@ def hermite_expansion(
     f: SeparableSum,
     degree: int,
     *,
-    second_moment: Estimate | None = None,
     tolerance: float = 1e-10,
     points: int | None = None,
 ) -> HermiteExpansion:
@@ -177,8 +176,6 @@ def hermite_expansion(
         The function.
     degree : int
         Largest total degree.
-    second_moment : Estimate, optional
-        :math:`\mathbb{E}[f^2]`, where it is known; by default the energies kept are summed.
     tolerance : float
         Refinement of a block stops when its error is below this, relative to its size.
     points : int, optional
@@ -191,6 +188,7 @@ def hermite_expansion(
     five variables: tensor Gauss-Hermite if smooth, iterated Gauss-Legendre if they break on
     planes, scrambled Sobol points if they break on curved surfaces or if product rules do not
     converge. The cost of a block of s variables is at most ``points`` values times s (degree + 1).
+    The second moment is the sum of the energies kept, except for polynomials, which know it.
 
     Examples
     --------
@@ -220,17 +218,21 @@ def hermite_expansion(
                 )
             )
         )
-    elif second_moment is not None:
-        second = second_moment
     else:
         second = Estimate(float((value**2).sum()), float((2 * np.abs(value) * error).sum()), kind)
     return HermiteExpansion(f.r, degree, indices, value, error, kind, second, exact)
 
 
 def expectation(
-    f: SeparableSum, *, tolerance: float = 1e-12, points: int | None = None
+    f: SeparableSum,
+    *,
+    tolerance: float = 1e-12,
+    points: int | None = None,
+    samples: int | None = None,
 ) -> Estimate:
     r"""Gaussian mean :math:`\mathbb{E}[f(z)]`, :math:`z \sim \mathcal{N}(0, I_r)`.
+
+    `points` are the function values of a block, `samples` those of them that are Sobol points.
 
     Examples
     --------
@@ -244,13 +246,18 @@ def expectation(
     kind: Kind = "exact"
     indices = np.zeros((1, f.r), dtype=np.int64)
     for term in f.terms:
-        v, e, how = _term_coefficients(term, indices, 0, tolerance, points)
+        v, e, how = _term_coefficients(term, indices, 0, tolerance, points, samples)
         value, error, kind = value + float(v[0]), error + float(e[0]), roughest(kind, how)
     return Estimate(value, error, kind)
 
 
 def _term_coefficients(
-    term: Term, indices: np.ndarray, degree: int, tolerance: float, points: int | None
+    term: Term,
+    indices: np.ndarray,
+    degree: int,
+    tolerance: float,
+    points: int | None,
+    samples: int | None = None,
 ) -> tuple[np.ndarray, np.ndarray, Kind]:
     """Orthonormal coefficients of one term at the given multi-indices, with errors."""
     used = [axis for block in term.blocks for axis in block.axes]
@@ -260,7 +267,7 @@ def _term_coefficients(
     largest = np.abs(value)
     kind: Kind = "exact"
     for block in term.blocks:
-        found = block_coefficients(block.integrand, degree, tolerance, points)
+        found = block_coefficients(block.integrand, degree, tolerance, points, samples)
         v, e = _at(block, found, indices)
         value, largest = value * v, largest * (np.abs(v) + e)
         kind = roughest(kind, found.kind)
@@ -283,7 +290,11 @@ def _at(
 
 
 def block_coefficients(
-    f: Integrand, degree: int, tolerance: float = 1e-10, points: int | None = None
+    f: Integrand,
+    degree: int,
+    tolerance: float = 1e-10,
+    points: int | None = None,
+    samples: int | None = None,
 ) -> BlockCoefficients:
     """Coefficients of a block by the rule that fits it."""
     if f.r == 1:
@@ -300,8 +311,8 @@ def block_coefficients(
         if float(found.error.max()) <= max(enough, 1e-306):
             return found
     wanted = (degree + 1) ** (f.r - 1)
-    sobol_points = points or min(max(POINTS // wanted, 1 << 18), 1 << 20)
-    sobol = sobol_coefficients(f, degree, tolerance, sobol_points)
+    samples = samples or points or min(max(POINTS // wanted, FEWEST_SAMPLES), 1 << 20)
+    sobol = sobol_coefficients(f, degree, tolerance, samples)
     if found is None or float(sobol.error.max()) < float(found.error.max()):
         return sobol
     return found

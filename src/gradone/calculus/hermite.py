@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import numpy as np
 
@@ -77,6 +77,12 @@ def multi_indices(r: int, degree: int) -> np.ndarray:
     return result
 
 
+@cache
+def _rule_beyond() -> tuple[np.ndarray, np.ndarray]:
+    nodes, weights = np.polynomial.legendre.leggauss(40)
+    return nodes, weights
+
+
 @lru_cache(maxsize=256)
 def tail_energy(k: int, reach: float) -> float:
     r"""Energy :math:`\mathbb{E}[\mathrm{he}_k(z)^2; |z| > c]` that is lost where a line is cut.
@@ -86,9 +92,22 @@ def tail_energy(k: int, reach: float) -> float:
     >>> f"{tail_energy(2, 7.5):.1e}"
     '1.0e-10'
     """
-    nodes, weights = np.polynomial.legendre.leggauss(40)
+    nodes, weights = _rule_beyond()
     z = reach + 3.0 * (nodes + 1)
     return float(6.0 * (weights * normal_density(z)) @ hermite_table(z, k)[k] ** 2)
+
+
+@lru_cache(maxsize=256)
+def line_end(degree: int, enough: float, decade: int) -> float:
+    """Where a line may be cut: up to the degree, a part of 10^decade loses less than `enough`.
+
+    Examples
+    --------
+    >>> line_end(2, 1e-12, 0), line_end(2, 1e-12, -4)
+    (8.5, 7.0)
+    """
+    ends = (4.0 + 0.5 * i for i in itertools.count())
+    return next(end for end in ends if tail_energy(degree, end) < enough / 10.0**decade)
 
 
 def factorials(beta: np.ndarray) -> np.ndarray:

@@ -11,17 +11,22 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from .hermite import hermite_table, normal_density, tail_energy
+from .hermite import hermite_table, line_end, normal_density, tail_energy
 from .line import gauss_legendre
 from .monotone import Family
 from .output_gram import OutputGram
 
-_REACH, _SHORT_REACH = 10.0, 8.5  # the second is enough for orders 1 and 2
-_PANEL = 0.25  # longest panel
-_MAX_OUTPUTS = 1 << 14  # values of y for one function
-_MAX_VALUES = 150_000  # of z, of all functions
+_ENOUGH = 1e-12  # what may lie beyond the end of the line
+_NOTHING = 1e-8  # importance below which it does not matter any more
+_PANEL = 0.125  # longest panel
+# Nodes of a panel in z, how far g may move in it and the step in y, both in standard deviations,
+# and the terms of the expansion around the middle of a step.
+_RULES = ((6, 2.0, 1 / 4, 11), (5, 4.0, 1 / 3, 9), (4, 5.0, 1 / 2.5, 8))
+_SECOND_BEST = 1e-7  # error of the last
+_MAX_OUTPUTS = 1 << 15  # values of y for one function
+_MAX_VALUES = 200_000  # of features at nodes: of all functions,
+_FEW_VALUES = 8_000  # but of one function it takes less than by other methods
 _CHUNK = 1 << 12  # cells at once
-_TERMS = 11  # of the expansion around the middle of a cell
 _WINDOW = 9.0  # beyond so many standard deviations a Gaussian has no weight
 Function = Callable[[np.ndarray], np.ndarray]
 Grams = dict[int, OutputGram]
@@ -48,9 +53,18 @@ def noisy_line_grams(
 
 
 def noisy_family_grams(
-    g: Family, breaks: Sequence[Sequence[float]], noise: float, orders: Sequence[int]
+    g: Family,
+    breaks: Sequence[Sequence[float]],
+    noise: float,
+    orders: Sequence[int],
+    importance: np.ndarray | None = None,
+    *,
+    tolerance: float = 0.0,
 ) -> list[Grams | None]:
     """The same for many functions at once: ``g(members, points)``, with the breaks of each.
+
+    Those of little `importance`, at most 1, may have larger errors, and so may all if a
+    `tolerance` is given.
 
     Examples
     --------
@@ -58,36 +72,42 @@ def noisy_family_grams(
     >>> [round(float(grams[1].value[0, 0]), 9) for grams in family]  # 1 / 2 and 4 / 5
     [0.5, 0.8]
     """
-    degree = max(orders)
-    fine, coarse = (_second_moments(g, breaks, noise, degree, rule) for rule in (1, 2))
+    counts = np.ones(len(breaks)) if importance is None else np.maximum(importance, _NOTHING)
+    enough = max(_ENOUGH, tolerance / 100)
+    reach = [line_end(max(orders), enough, math.ceil(math.log10(w))) for w in counts]
+    rules = _RULES[1:] if tolerance > _SECOND_BEST else _RULES[:2]
+    fine, coarse = (_second_moments(g, breaks, reach, noise, max(orders), *rule) for rule in rules)
     return [
-        None if a is None or b is None else {k: _gram(a, b, k, degree) for k in orders}
-        for a, b in zip(fine, coarse, strict=True)
+        None if a is None or b is None else {k: _gram(a[k], b[k], k, c) for k in orders}
+        for a, b, c in zip(fine, coarse, reach, strict=True)
     ]
 
 
-def _gram(fine: np.ndarray, coarse: np.ndarray, k: int, degree: int) -> OutputGram:
-    error = float(abs(fine[k] - coarse[k])) + 1e-12 + tail_energy(k, _reach(degree))
-    return OutputGram(np.array([[fine[k]]]), error)
-
-
-def _reach(degree: int) -> float:
-    return _SHORT_REACH if degree <= 2 else _REACH
+def _gram(fine: float, coarse: float, k: int, reach: float) -> OutputGram:
+    error = abs(float(fine - coarse)) + 1e-12 + tail_energy(k, reach)
+    return OutputGram(np.array([[fine]]), error)
 
 
 def _second_moments(
-    g: Family, breaks: Sequence[Sequence[float]], noise: float, degree: int, coarseness: int
+    g: Family,
+    breaks: Sequence[Sequence[float]],
+    reach: Sequence[float],
+    noise: float,
+    degree: int,
+    nodes: int,
+    most: float,
+    step: float,
+    terms: int,
 ) -> list[np.ndarray | None]:
-    """T_0, ..., T_degree of each function; None where there are too many values."""
+    """T_0, ..., T_degree of each function by a rule; None where there are too many values."""
     sigma, count = math.sqrt(noise), len(breaks)
-    step = 1 / (4 if coarseness == 1 else 3)  # of y, in standard deviations
-    t, w = gauss_legendre(6 if coarseness == 1 else 5)
-    member, low, high = _panels(g, breaks, 2 * sigma * coarseness, _reach(degree))
+    t, w = gauss_legendre(nodes)
+    member, low, high = _panels(g, breaks, reach, most * sigma)
     # Functions that are too fine are left out before more is spent on them, the finest first.
-    values = np.bincount(member, minlength=count)
-    cheapest = np.argsort(values, kind="stable")
-    is_paid = np.zeros(count, dtype=bool)
-    is_paid[cheapest] = len(t) * np.cumsum(values[cheapest]) <= _MAX_VALUES
+    prices = len(t) * (degree + 1) * np.bincount(member, minlength=count)
+    cheapest = np.argsort(prices, kind="stable")
+    is_paid = prices <= _FEW_VALUES
+    is_paid[cheapest] |= np.cumsum(prices[cheapest]) <= _MAX_VALUES
     kept = is_paid[member]
     width = (high - low)[kept, None]
     z = (low[kept, None] + width * t).ravel()
@@ -103,7 +123,7 @@ def _second_moments(
     features = hermite_table(z[kept], degree) * (weight[kept] / sigma)
     sizes = np.where(is_seen, cells, 0).astype(np.int64)
     first = np.cumsum(sizes) - sizes
-    a = _smoothed(place, first[member], features, step, int(sizes.sum()))
+    a = _smoothed(place, first[member], features, step, terms, int(sizes.sum()))
     with np.errstate(divide="ignore", invalid="ignore"):
         integrand = np.where(a[0] > 1e-250, a**2 / a[0], 0.0) * (step * sigma)
     ends = zip(first.tolist(), sizes.tolist(), strict=True)
@@ -111,7 +131,12 @@ def _second_moments(
 
 
 def _smoothed(
-    place: np.ndarray, first: np.ndarray, features: np.ndarray, step: float, size: int
+    place: np.ndarray,
+    first: np.ndarray,
+    features: np.ndarray,
+    step: float,
+    terms: int,
+    size: int,
 ) -> np.ndarray:
     r"""Mixtures of standard Gaussians on grids of a step, one behind the other: (rows, size).
 
@@ -129,6 +154,8 @@ def _smoothed(
         Weights.
     step : float
         Step in standard deviations.
+    terms : int
+        Terms of the sum.
     size : int
         Length of all grids.
     """
@@ -139,15 +166,15 @@ def _smoothed(
     is_used[cell] = True
     used = np.flatnonzero(is_used)
     owner = (np.cumsum(is_used) - 1)[cell]
-    moments = np.empty((len(features), _TERMS, len(used)))
-    for p in range(_TERMS):
+    moments = np.empty((len(features), terms, len(used)))
+    for p in range(terms):
         for row, feature in zip(moments, features, strict=True):
             row[p] = np.bincount(owner, feature, len(used))
         features = features * (delta / (p + 1))
     near = np.arange(2 * math.ceil(_WINDOW / step) + 1)
     x = (near - near[-1] // 2) * step
-    scale = np.sqrt([float(math.factorial(p)) for p in range(_TERMS)])
-    kernel = hermite_table(x, _TERMS - 1) * scale[:, None] * normal_density(x)
+    scale = np.sqrt([float(math.factorial(p)) for p in range(terms)])
+    kernel = hermite_table(x, terms - 1) * scale[:, None] * normal_density(x)
     a = np.zeros((len(moments), size))
     for start in range(0, len(used), _CHUNK):
         where = (used[start : start + _CHUNK, None] + near).ravel()
@@ -160,11 +187,14 @@ def _smoothed(
 
 
 def _panels(
-    g: Family, breaks: Sequence[Sequence[float]], most: float, reach: float
+    g: Family, breaks: Sequence[Sequence[float]], reach: Sequence[float], most: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Member, low and high end of panels so short that g moves by less than `most` in each."""
-    line = np.linspace(-reach, reach, math.ceil(2 * reach / _PANEL) + 1)
-    grids = [np.unique([*line, *np.clip(points, -reach, reach)]) for points in breaks]
+    lines = {c: np.linspace(-c, c, math.ceil(2 * c / _PANEL) + 1) for c in set(reach)}
+    grids = [
+        np.unique(np.concatenate([lines[c], np.clip(points, -c, c)])) if len(points) else lines[c]
+        for c, points in zip(reach, breaks, strict=True)
+    ]
     member = np.repeat(np.arange(len(grids)), [len(grid) - 1 for grid in grids])
     low = np.concatenate([grid[:-1] for grid in grids])
     high = np.concatenate([grid[1:] for grid in grids])

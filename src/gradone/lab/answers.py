@@ -19,7 +19,6 @@ WARMING = (
 )
 
 
-
 def answer(question: str, arguments: Mapping[str, Any]) -> Answer:
     """Answer to a question, or ``{"error": {"message", "column", "width", "hint"}}``.
 

@@ -15,9 +15,10 @@ from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 
 from . import file_routes, question_routes, run_routes
+from .crew import Unanswered
 from .desk import Desk, Gone
 from .guard import Guard
-from .questions import Busy, Unanswered
+from .questions import Busy
 from .schemas import REFUSED
 from .settings import Settings
 

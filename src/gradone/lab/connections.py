@@ -14,6 +14,7 @@ from .settings import Settings
 
 _LOG = logging.getLogger(__name__)
 _USUAL = 8  # silent connections that a browser opens in advance, and does not use
+_EVERY = 50  # lines of the log for those who are put out: one for so many
 _BUSY = json.dumps({"message": "busy: too many connections; please try again in a moment"}).encode()
 _FULL = (
     b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\nretry-after: 3\r\n"
@@ -33,7 +34,7 @@ class Door:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.idle: dict[Connection, None] = {}  # in the order in which they fell idle
-        self.silent = 0
+        self.silent = self.evicted = 0
 
     def make_room(self, count: int) -> bool:
         """Close the connection that has been idle for longest if there are too many."""
@@ -42,7 +43,12 @@ class Door:
         longest = next(iter(self.idle), None)
         if longest is None:
             return False
-        longest.hang_up("too many connections: closed the one that was idle for longest")
+        if self.evicted % _EVERY == 0:
+            words = "too many connections: closing those that were idle for longest (%d so far)"
+            _LOG.warning(words, self.evicted + 1)
+        self.evicted += 1
+        del self.idle[longest]
+        longest.transport.abort()
         return True
 
     def count_silent(self) -> None:

@@ -15,6 +15,7 @@ from fastapi import Request
 from ..base.children import child_context
 from ..base.errors import GradoneError
 from . import answers
+from .crew import Crew
 from .questions import Question, Questions
 from .runs import Runs
 from .settings import Settings
@@ -24,6 +25,7 @@ PRELOAD = ("gradone.lab.warm",)
 _FIRST = (answers.answer, {"question": "warm up", "arguments": {}})
 _REMEMBERED = ("analyze", "sources", "plan", "predict")
 _QUICK = ("analyze", "sources", "plan")
+_CREW = 4  # processes for questions of either kind, at most
 _STANDS_BACK = 5  # niceness of the processes for slow questions; that of runs is twice as much
 _LOG = logging.getLogger(__name__)
 
@@ -37,7 +39,8 @@ class Desk:
 
     Questions of one or two directions are quick and have processes of their own, so that somebody
     who types never waits for another's curves. All together there are three processes for each
-    core (quick questions, slow ones, runs), the server, and the one from which they are forked.
+    core (quick questions, slow ones, runs; of the first two no more than four each), the server,
+    the one from which they are forked, and Python's tracker of resources.
 
     Parameters
     ----------
@@ -48,14 +51,16 @@ class Desk:
     def __init__(self, settings: Settings) -> None:
         context = child_context(PRELOAD)
         limits: dict[str, Any] = {
-            "workers": settings.cores,
-            "waiting": settings.waiting_questions,
-            "patience": settings.patience,
+            "workers": min(settings.cores, _CREW),
             "seconds": settings.question_seconds,
             "memory": settings.run_bytes,
         }
-        self.quick = Questions(context, _FIRST, **limits)
-        self.slow = Questions(context, _FIRST, niceness=_STANDS_BACK, **limits)
+        queue: dict[str, Any] = {
+            "waiting": settings.waiting_questions,
+            "patience": settings.patience,
+        }
+        self.quick = Questions(Crew(context, _FIRST, **limits), **queue)
+        self.slow = Questions(Crew(context, _FIRST, niceness=_STANDS_BACK, **limits), **queue)
         self.runs = Runs(context, stream, settings)
         # One thread reads all expressions: a long one takes milliseconds, which others need not
         # notice.

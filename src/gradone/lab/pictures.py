@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from .contestants import source_color
 from .labels import AXES, QUANTITIES
 
 Events = Iterable[Mapping[str, Any]]
+_NAMED = 8  # paths that have room in a legend
 _EMPTY = "this run has no numbers to draw yet: wait, or choose another quantity"
 
 
@@ -85,5 +86,5 @@ def plane_chart(parameters: Mapping[str, Any], events: Events) -> Chart:
         raise BadData(_EMPTY)
     other = QUANTITIES["overlap"] if is_flat else "length outside the target"
     across, up = Axis("overlap with the first direction"), Axis(other)
-    legend = "below" if len(series) <= 8 else "none"
+    legend: Literal["below", "none"] = "below" if len(series) <= _NAMED else "none"
     return Chart("", across, up, tuple(series), legend=legend, origin=_origin(parameters))

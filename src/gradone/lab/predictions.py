@@ -7,8 +7,6 @@ import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
 from ..base.errors import BadData, GradoneError
 from ..charts import Axis, Chart, Series, line
 from .contestants import PREDICTED, source_color
@@ -97,6 +95,8 @@ def arguments(target: Any, name: str, values: Mapping[str, float]) -> dict[str, 
     from . import neurons
 
     one = PREDICTED[name]
+    if one.kind == "gradient":
+        return {"step_size": 1.5, "activation": "relu(z)", "steps": 1, "points": 4096}
     if not one.rule:
         return {**values, **({"activation": one.activation} if one.activation else {})}
     given = {key: value for key, value in values.items() if key != "overlap"}
@@ -108,19 +108,13 @@ def curves(
     target: Any, theory: str, top: float, sliders: Mapping[str, float], points: int
 ) -> list[Curve]:
     """Lines of theories up to a place of their axis."""
-    from ..experiments.giant_pair import limit_of_giant_steps
     from ..theory.predict import predict
 
     found = []
     for name, values in chosen(theory, sliders).items():
         one = PREDICTED[name]
-        where = places(one.axis, top, points)
-        if one.kind == "gradient":
-            made = limit_of_giant_steps(target, np.array(where))
-        else:
-            given = {one.axis: where, **arguments(target, name, values)}
-            made = predict(target, one.theory or name, on_failure="mark", **given)
-        found += _lines(name, made)
+        given = {one.axis: places(one.axis, top, points), **arguments(target, name, values)}
+        found += _lines(name, predict(target, one.theory or name, on_failure="mark", **given))
     return found
 
 
@@ -138,11 +132,7 @@ def _lines(name: str, curve: xr.Dataset) -> list[Curve]:
     if name == "lazy":
         return [Curve(name, "excess_mse", one.label, x, curve.excess_mse.values.tolist(), color)]
     if one.kind == "gradient":
-        steps = ((1, "first gradient", "#56B4E9"), (2, "second gradient", color))
-        return [
-            Curve(name, "gradient", words, x, curve.gradient_share.sel(step=t).values.tolist(), hue)
-            for t, words, hue in steps
-        ]
+        return _gradients(name, curve, x)
     common = common_quantities(curve, one.axis)
     found = []
     if "test_mse" in common:
@@ -159,6 +149,18 @@ def _lines(name: str, curve: xr.Dataset) -> list[Curve]:
     for place, (words, values) in enumerate(parts):
         dash, label = _DASHES[place % 4], f"{one.label}, {words}"
         found.append(Curve(name, quantity, label, x, values.values.tolist(), color, dash))
+    return found
+
+
+def _gradients(name: str, curve: xr.Dataset, x: list[float]) -> list[Curve]:
+    r"""Cosine of the t-th gradient with direction k, :math:`\sqrt{E_j \cos^2(G_{j,t}, w_k)}`."""
+    found = []
+    mean = (curve.gradient_cosine**2 * curve.share).sum("neuron") ** 0.5
+    for step, words, color in ((0, "first", "#0072B2"), (1, "second", source_color(name))):
+        for place, k in enumerate(curve.direction.values.tolist()):
+            values = mean.isel(step=step).sel(direction=k).values.tolist()
+            label, dash = f"{words} gradient, $z_{{{k}}}$", ("solid", "dash", "dot")[place % 3]
+            found.append(Curve(name, "gradient", label, x, values, color, dash))
     return found
 
 

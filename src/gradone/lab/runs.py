@@ -15,7 +15,8 @@ from typing import Any, Literal
 
 from ..base.children import Child
 from ..base.errors import GradoneError
-from .questions import Busy, limit_memory, readable
+from .crew import limit_memory, readable
+from .questions import Busy
 from .settings import Settings
 from .turns import Turns
 
@@ -113,8 +114,8 @@ class Runs:
         mine = [run for run in self._runs.values() if run.owner == owner and not run.is_over]
         waiting = self.waiting
         if len(mine) >= self._settings.runs_of_one or len(waiting) >= self._settings.waiting_runs:
-            raise Busy(len(waiting) + 1, seconds=5.0)
-        self._turns.since(owner)  # whoever is new has come now
+            raise Busy(len(waiting) + 1, seconds=5)
+        self._turns.rank(owner)  # whoever is new has come now
         run = Run(secrets.token_urlsafe(12), owner, parameters)
         self._runs[run.key] = run
         self._begin_next()
@@ -123,13 +124,13 @@ class Runs:
 
     @property
     def waiting(self) -> list[Run]:
-        """Runs in the queue in their order: people take turns, whoever has fewest at work first."""
-        at_work = Counter(run.owner for run in self._runs.values() if run.status == "running")
+        """Runs in the queue in their order: people take turns."""
         left = [run for run in self._runs.values() if run.status == "waiting"]
+        taken: Counter[str] = Counter()
         order: list[Run] = []
         while left:
-            run = min(left, key=lambda one: (at_work[one.owner], self._turns.since(one.owner)))
-            at_work[run.owner] += 1
+            run = min(left, key=lambda one: self._turns.rank(one.owner, taken[one.owner]))
+            taken[run.owner] += 1
             left.remove(run)
             order.append(run)
         return order

@@ -62,12 +62,10 @@ def prediction_script(
     axis = PREDICTED[next(iter(values))].axis
     body = ""
     for name, own in values.items():
-        if PREDICTED[name].kind == "gradient":
-            body += _GRADIENTS
-            continue
         given = "".join(f", {k}={v!r}" for k, v in arguments(found, name, own).items())
         call = f'"{PREDICTED[name].theory or name}", {axis}=places{given}, on_failure="mark"'
         body += f'curves["{name}"] = gd.predict(target, {call})\n'
+        body += _GRADIENTS if PREDICTED[name].kind == "gradient" else ""
     return (
         _head("Curves of theories")
         + f"target = {_target(target, noise)}\n"
@@ -79,13 +77,10 @@ def prediction_script(
 
 
 _GRADIENTS = """\
-curves["giant_steps"] = gd.predict(
-    target, "giant_steps", alpha=places, step_size=1.5, activation="relu(z)", steps=1, points=4096
-)
-squares = (curves["giant_steps"].gradient_cosine ** 2).sum("direction")
-# The cosine of each gradient with the target, over neurons of both signs of the readout.
-share = (squares * curves["giant_steps"].share).sum("neuron") ** 0.5
-print(share)
+# The cosine of each gradient with each direction, over neurons of both signs of the readout.
+giant = curves["giant_steps"]
+cosines = (giant.gradient_cosine**2 * giant.share).sum("neuron") ** 0.5
+print(cosines)
 """
 
 

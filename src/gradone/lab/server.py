@@ -39,7 +39,9 @@ def is_loopback(host: str) -> bool:
 def listening(host: str, port: int) -> socket.socket:
     """Socket that listens, or an error that says what to do."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    found = socket.socket(family, socket.SOCK_STREAM)
+    # The protocol is named because asyncio sends small pieces at once only where it sees TCP;
+    # otherwise every answer waits 40 ms for the client to confirm its headers.
+    found = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     # What a client does not read waits in the kernel, megabytes for each unless it is told so.
     found.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _UNREAD)

@@ -1,4 +1,4 @@
-"""Whose turn it is: that of whoever was served least recently."""
+"""Whose turn it is: people are served in rounds."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from itertools import count
 class Turns:
     """Order in which people are served.
 
-    Somebody who comes for the first time counts as served at that moment: a new name is no way to
-    the front. Who was told to come back later keeps the place of the first time.
+    Everybody has one turn in each round. Who comes for the first time takes part in the round that
+    is being served; who was told to come back later keeps the turn; who stayed away for long has
+    saved one turn, not all that were missed.
 
     Parameters
     ----------
@@ -20,27 +21,34 @@ class Turns:
     Examples
     --------
     >>> turns = Turns()
-    >>> turns.since("ann") < turns.since("bob")
+    >>> turns.rank("ann") < turns.rank("bob")
     True
     >>> turns.serve("ann")
-    >>> turns.since("ann") < turns.since("bob")
-    False
+    >>> turns.rank("bob") < turns.rank("cyd") < turns.rank("ann")
+    True
     """
 
     def __init__(self, kept: int = 2000) -> None:
         self._kept = kept
         self._clock = count()
-        self._last: OrderedDict[str, int] = OrderedDict()
+        self._round = 0
+        self._next: OrderedDict[str, tuple[int, int]] = OrderedDict()
 
-    def since(self, who: str) -> int:
-        """When somebody was last served: smaller is longer ago."""
-        if who not in self._last:
-            self.serve(who)
-        return self._last[who]
+    def rank(self, who: str, taken: int = 0) -> tuple[int, int]:
+        """Place of somebody in the order, after so many more turns: smaller is earlier."""
+        if who not in self._next:
+            self._set(who, self._round)
+        mine, number = self._next[who]
+        return max(mine, self._round - 1) + taken, number
 
     def serve(self, who: str) -> None:
         """Remember that somebody is served now."""
-        self._last[who] = next(self._clock)
-        self._last.move_to_end(who)
-        if len(self._last) > self._kept:
-            self._last.popitem(last=False)
+        mine, _ = self.rank(who)
+        self._round = max(self._round, mine)
+        self._set(who, mine + 1)
+
+    def _set(self, who: str, turn: int) -> None:
+        self._next[who] = turn, next(self._clock)
+        self._next.move_to_end(who)
+        if len(self._next) > self._kept:
+            self._next.popitem(last=False)

@@ -17,13 +17,12 @@ if TYPE_CHECKING:
 UNLEARNED = 1e-4  # overlaps below it belong to directions that are not learned
 PERFECT = 1 - 1e-5  # overlaps above it are perfect recovery
 COARSE = {1: 0, 2: -2, 3: -1, 4: -1}  # resolution of the rule over prior means in a coarse climb
-# The same for derivatives of the map, with a channel that is not rough, and with one that is.
-_RATES = {False: {1: 0, 2: 0, 3: -1, 4: -1}, True: {1: 0, 2: -1, 3: -1, 4: -1}}
-_FIRST = {1: 1, 2: 0, 3: 1, 4: 1}  # the same for the first answer, and how fine it may become
-_FINEST = {1: 1, 2: 3, 3: 1, 4: 1}
+_RATES = {1: 0, 2: -1, 3: -1, 4: -1}  # the same for derivatives of the map
+_FIRST = {1: 1, 2: 0, 3: 1, 4: 1}  # the same for the first answer
+_FINEST, _FINEST_NESTED = 1, 3  # and how fine it may become
 _GOAL = 1e-4  # error at which an answer is not refined
 _GOAL_SHARE = 5e-3  # the same as a share of the distance from no overlap and from full overlap
-_RESOLVED = 0.7  # share of the goal that is left to the rules
+_RESOLVED = 0.6  # share of the goal that is left to the rules
 # Of a refinement by one or by two rules: they are not trusted to converge faster.
 _LEAST_GAIN = {1: 0.02, 2: 0.1}
 CLOSE = 0.03  # what comes so close to turning out otherwise is not decided by a coarse climb
@@ -70,7 +69,7 @@ class Refined(NamedTuple):
     @property
     def best(self) -> Averages:
         """By the finest rule, with what a finer channel adds."""
-        return Averages(*(a + b for a, b in zip(self.rules[-1], self.finer, strict=True)))
+        return self.rules[-1].plus(self.finer)
 
 
 def finish(
@@ -204,10 +203,12 @@ def _newton(
     while True:
         M = neighbors.M + shift
         goal = min(_GOAL, _GOAL_SHARE * _room(M))
+        finest = _FINEST_NESTED if evolution.is_nested(M) else _FINEST
         at = evolution.refined(M, rule, finer)
-        while (unresolved := _unresolved(at, M, alpha, basis, solve)).max(
-            initial=0.0
-        ) > _RESOLVED * goal and rule < _FINEST[evolution.r]:
+        while True:
+            by_rules, by_channel = _unresolved(at, M, alpha, basis, solve)
+            if by_rules.max(initial=0.0) < _RESOLVED * goal or rule == finest:
+                break
             rule += 1
             at = evolution.refined(M, rule, at.finer)
         finer = at.finer
@@ -224,9 +225,9 @@ def _newton(
         left = _CHANGE_ERROR * np.abs(solve @ residual) + _DERIVATIVE_ERROR * np.abs(step)
         shift = root.shift + np.tensordot(step, basis, axes=1)
         count += 1 + root.n_iter
-        if (left + unresolved).max(initial=0.0) < goal or count > _NEWTON_STEPS:
+        if left.max(initial=0.0) < (1 - _RESOLVED) * goal or count > _NEWTON_STEPS:
             break
-    error = left + unresolved + np.abs(solve).sum(axis=1) * TOLERANCE
+    error = left + by_rules + by_channel + np.abs(solve).sum(axis=1) * TOLERANCE
     return _Reached(
         neighbors.M + shift, float(error.max(initial=TOLERANCE)), at, change, step, count
     )
@@ -234,12 +235,12 @@ def _newton(
 
 def _unresolved(
     at: Refined, M: np.ndarray, alpha: float, basis: np.ndarray, solve: np.ndarray
-) -> np.ndarray:
-    """What finer rules and channels would change in the coordinates of the fixed point."""
+) -> tuple[np.ndarray, np.ndarray]:
+    """What finer rules and finer channels change in the coordinates of the fixed point."""
     *levels, best = (
         solve @ _coordinates(averages, M, alpha, basis) for averages in (*at.rules, at.best)
     )
-    return _left_by_rules(*levels) + np.abs(best - levels[-1])
+    return _left_by_rules(*levels), np.abs(best - levels[-1])
 
 
 def _left_by_rules(*levels: np.ndarray) -> np.ndarray:
@@ -339,7 +340,7 @@ class _Neighbors:
 
     def __init__(self, evolution: StateEvolution, M: np.ndarray, channel: PosteriorChannel) -> None:
         self.M, self.channel = M, channel
-        self.resolution = _RATES[channel.is_rough][evolution.r]
+        self.resolution = _RATES[evolution.r]
         self.known: dict[bytes, Averages] = {}
 
     def averages(self, shift: np.ndarray) -> Averages:

@@ -12,10 +12,10 @@ from ..targets.posterior import PosteriorChannel, posterior_channel
 from ..targets.target import Target
 from ._climb import Climb, climb
 from ._finish import CLOSE, COARSE, TOLERANCE, UNLEARNED, FixedPoint, Refined, finish
-from ._nested_means import nesting_axes
 from ._state_evolution import (
     Averages,
     averages,
+    axes_of,
     growth_operator,
     mean_of,
     overlap_step,
@@ -49,7 +49,11 @@ class StateEvolution:
     def channel(self, resolution: int) -> PosteriorChannel:
         """Posterior channel of the target at a resolution; -1 is a rough one."""
         if resolution not in self._channels:
-            self._channels[resolution] = posterior_channel(self.target, resolution=resolution)
+            self._channels[resolution] = (
+                self.channel(resolution - 1).finer()
+                if resolution > 0
+                else posterior_channel(self.target, resolution=resolution)
+            )
         return self._channels[resolution]
 
     def rough_channel(self) -> PosteriorChannel:
@@ -69,28 +73,27 @@ class StateEvolution:
             if len(self._known) > 2000:
                 self._known.clear()
             self._known[place] = known
-            contained = [other for other in known if other < rule and self._is_nested(M)]
+            contained = [other for other in known if other < rule and self.is_nested(M)]
             below = max(contained, default=None)
             known[rule] = sums(self.channel(channel), M, rule, beyond=below)
             if below is not None:
                 known[rule] += known[below]
         return mean_of(known[rule])
 
-    def _is_nested(self, M: np.ndarray) -> bool:
+    def is_nested(self, M: np.ndarray) -> bool:
         """Whether a rule over prior means contains the coarser ones."""
-        return nesting_axes(self.target.expression, M) is not None
+        return axes_of(self.channel(0), M) is not None
 
     def refined(self, M: np.ndarray, rule: int, finer: Averages | None = None) -> Refined:
         """Averages with finer and finer rules over prior means, up to the resolution `rule`.
 
         And what a finer channel adds, on few prior means, if it is not known.
         """
-        back = 4 if self._is_nested(M) else 2  # coarser rules that are part of it are for free
+        back = 4 if self.is_nested(M) else 2  # coarser rules that are part of it are for free
         rules = tuple(self._at(M, 0, other) for other in range(rule - back, rule + 1))
         if finer is None:
             few = COARSE[self.r]
-            pairs = zip(self._at(M, 1, few), self._at(M, 0, few), strict=True)
-            finer = Averages(*(fine - usual for fine, usual in pairs))
+            finer = self._at(M, 1, few).plus(self._at(M, 0, few), -1.0)
         return Refined(rules, finer)
 
     def step(self, M: np.ndarray, alpha: float, *, coarse: bool = False) -> np.ndarray:

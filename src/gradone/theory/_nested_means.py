@@ -13,6 +13,7 @@ lattice again, with a step larger by the square root of two: a rule contains all
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -25,12 +26,11 @@ from ._prior_means import PERFECT, cut
 
 _FAR = 0.73  # step s far from the breaks
 _PER_DEVIATION = 0.7  # the same in standard deviations of the prior mean, if that is less
-_TURN = 0.63  # step tau of the inverse hyperbolic sine
+_TURN = 0.63  # step tau of the inverse hyperbolic sine, times the root of the number of breaks
 _COARSEST = -4  # resolution of the coarsest rule
 _FINER_LINE = 2  # of a single axis: added to the resolution
 _LITTLE = 0.1  # an overlap below it moves the breaks along the other axis by less than their width
 _SAME = 1e-9
-_TABLE, _NEWTON_STEPS = 257, 4
 
 
 class Axis(NamedTuple):
@@ -44,13 +44,15 @@ class Axis(NamedTuple):
     """Where the target breaks, or 0."""
     widths: np.ndarray
     """Of the posterior across each break, along the axis."""
+    slopes: np.ndarray
+    """Of the breaks, by which they move with the first axis."""
 
 
 def nesting_axes(expression: Expression, M: np.ndarray) -> list[Axis] | None:
     """Axes of nested rules for a target at the overlap matrix `M`, None if there are none.
 
-    The eigenvectors of M as long as one overlap at most is not small, else the normals of the
-    breaks, to which the other direction is added.
+    The normals of the breaks, to which the other direction is added. The eigenvectors of M as long
+    as one overlap at most is not small, and if the breaks have more than two directions.
 
     Examples
     --------
@@ -79,7 +81,7 @@ def nesting_axes(expression: Expression, M: np.ndarray) -> list[Axis] | None:
         else:
             families.append((normal, [plane]))
     if len(families) > 2:
-        return None
+        return _crossed(Q.T, planes, M)
     if not families:
         families = [(np.array([1.0, 0.0]), [])]
     if len(families) == 1:
@@ -88,18 +90,44 @@ def nesting_axes(expression: Expression, M: np.ndarray) -> list[Axis] | None:
     return [_axis(direction, members, M) for direction, members in families]
 
 
-def _axis(direction: np.ndarray, planes: Sequence[Plane], M: np.ndarray) -> Axis:
-    """Axis with the breaks that it crosses, or with one at 0."""
-    overlap = float(direction @ M @ direction)
-    found = set()
+def _axis(
+    direction: np.ndarray, planes: Sequence[Plane], M: np.ndarray, other: np.ndarray | None = None
+) -> Axis:
+    """Axis with the breaks that it crosses, or with one at 0; they move along `other`."""
+    found = {}
     for plane in planes:
         normal = np.array(plane.normal)
         along = float(normal @ direction)
         if abs(along) > _SAME * np.linalg.norm(normal):
             width = math.sqrt(normal @ normal - normal @ M @ normal) / abs(along)
-            found.add((round(plane.offset / along, 9) + 0.0, round(width, 9)))
-    centers, widths = np.array(sorted(found) or [(0.0, math.sqrt(1 - overlap))]).T
-    return Axis(direction, overlap, centers, widths)
+            slope = 0.0 if other is None else -float(normal @ other) / along
+            found[round(plane.offset / along, 9) + 0.0, round(slope, 9) + 0.0] = width
+    overlap = float(direction @ M @ direction)
+    if not found:
+        found[0.0, 0.0] = math.sqrt(1 - overlap)
+    centers, slopes = np.array(sorted(found)).T
+    return Axis(direction, overlap, centers, np.array([found[k] for k in sorted(found)]), slopes)
+
+
+def _crossed(D: np.ndarray, planes: Sequence[Plane], M: np.ndarray) -> list[Axis]:
+    """Axes along the rows of D where breaks have any direction.
+
+    The first is dense where the breaks of the second cross each other, and at those that the second
+    does not cross.
+    """
+    first, second = D
+    parallel = [p for p in planes if abs(second @ p.normal) <= _SAME * np.linalg.norm(p.normal)]
+    inner = _axis(second, planes, M, first)
+    outer = _axis(first, parallel, M)
+    found = dict(zip(outer.centers, outer.widths, strict=True)) if parallel else {}
+    for (c, s, w), (d, t, v) in itertools.combinations(
+        zip(inner.centers, inner.slopes, inner.widths, strict=True), 2
+    ):
+        if abs(s - t) > _SAME:
+            center, width = round((d - c) / (s - t), 9) + 0.0, (w + v) / abs(s - t)
+            found[center] = min(width, found.get(center, np.inf))
+    centers, widths = np.array(sorted(found.items())).T
+    return [outer._replace(centers=centers, widths=widths, slopes=0 * centers), inner]
 
 
 def nested_means(
@@ -136,23 +164,30 @@ def nested_means(
     >>> len(new) == len(nodes) - len(nested_means(axes, M, -1)[0])
     True
     """
+    from ._nested_kernels import lattice_lines
+
     D = np.array([axis.direction for axis in axes])
     finest = resolution + resolution % 2  # a square lattice along the axes that contains the rule
-    lines = [
-        _line(axis, finest + (_FINER_LINE if len(axes) == 1 else 0), cut(resolution))
-        for axis in axes
-    ]
-    index, place, factor = (
-        np.stack(np.meshgrid(*column, indexing="ij"), axis=-1).reshape(-1, len(axes))
-        for column in zip(*lines, strict=True)
-    )
+    step = math.sqrt(2) ** -(finest + (_FINER_LINE if len(axes) == 1 else 0))
+    index, place = np.zeros((1, 0), np.int64), np.zeros((1, 0))
+    factor = np.ones(1)
+    for axis in axes:
+        deviation = math.sqrt(axis.overlap)
+        far = min(_FAR, _PER_DEVIATION * deviation)
+        outer = place[:, 0].copy() if place.shape[1] else np.zeros(1)
+        line, i, a, weight = lattice_lines(
+            outer, axis.centers, axis.slopes, axis.widths, far,
+            _TURN * math.sqrt(len(axis.centers)), cut(resolution) * deviation, step,
+        )  # fmt: skip
+        index, place = np.column_stack([index[line], i]), np.column_stack([place[line], a])
+        factor = factor[line] * weight
     distance = np.sqrt(_squares(place, D @ (M if around is None else around) @ D.T))
     level = _levels(index, distance, resolution, finest)
     kept = level <= resolution
     if beyond is not None:
         kept &= level > beyond
     place = place[kept]
-    weights = factor[kept].prod(axis=1) * np.exp(-_squares(place, D @ M @ D.T) / 2)
+    weights = factor[kept] * np.exp(-_squares(place, D @ M @ D.T) / 2)
     return place @ np.linalg.pinv(D).T, weights
 
 
@@ -172,27 +207,3 @@ def _levels(index: np.ndarray, distance: np.ndarray, resolution: int, finest: in
             contained &= (index.sum(axis=1) // stride) % 2 == 0
         level[contained] = coarser
     return level
-
-
-def _line(axis: Axis, resolution: int, reach: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Numbers, places and weights of the nodes along an axis [NM-1], without the common step."""
-    deviation = math.sqrt(axis.overlap)
-    far, end = min(_FAR, _PER_DEVIATION * deviation), reach * deviation
-
-    def t(a: np.ndarray) -> np.ndarray:
-        return a / far + np.arcsinh((a[:, None] - axis.centers) / axis.widths).sum(axis=1) / _TURN
-
-    def slope(a: np.ndarray) -> np.ndarray:
-        return 1 / far + (1 / np.hypot(axis.widths, a[:, None] - axis.centers)).sum(axis=1) / _TURN
-
-    step = math.sqrt(2) ** -resolution
-    first, last = t(np.array([-end, end])) / step
-    index = np.arange(math.ceil(first), math.floor(last) + 1)
-    # Newton's steps from a table that is as dense as the nodes.
-    farthest = np.arcsinh((end + np.abs(axis.centers)) / axis.widths)
-    table = axis.centers + axis.widths * np.sinh(np.linspace(-farthest, farthest, _TABLE))
-    table = np.unique(table)
-    a = np.interp(index * step, t(table), table)
-    for _ in range(_NEWTON_STEPS):
-        a = a - (t(a) - index * step) / slope(a)
-    return index, a, 1 / slope(a)

@@ -21,7 +21,7 @@ import numpy as np
 from ..base.estimate import Estimate
 from ..targets.posterior import PosteriorChannel
 from ._folding import Symmetries, equivariant, fold, invariances, symmetrized
-from ._nested_means import nested_means, nesting_axes
+from ._nested_means import Axis, nested_means, nesting_axes
 from ._prior_means import prior_means
 
 # Overlaps stay below 1 - _GAP: beyond, the posterior is a point in double precision.
@@ -39,6 +39,14 @@ class Averages(NamedTuple):
     """Mean of log Z."""
     test_mse: float
     """Mean squared error of the posterior mean of a new label, its noise included."""
+
+    def plus(self, other: Averages, factor: float = 1.0) -> Averages:
+        """Sum with a multiple of other averages."""
+        return Averages(
+            self.information + factor * other.information,
+            self.log_evidence + factor * other.log_evidence,
+            self.test_mse + factor * other.test_mse,
+        )
 
 
 def averages(
@@ -97,6 +105,11 @@ def sums(
     return np.array([weights.sum(), log_evidence, mse, *J.ravel()])
 
 
+def axes_of(channel: PosteriorChannel, M: np.ndarray) -> list[Axis] | None:
+    """Axes of nested rules over prior means, None if a product rule is better."""
+    return nesting_axes(channel.target.expression, M) if channel.varies_at_breaks else None
+
+
 def _rule(
     channel: PosteriorChannel,
     M: np.ndarray,
@@ -112,7 +125,7 @@ def _rule(
     """
     M = np.where(np.abs(M) < 1e-13, 0.0, M)  # what is zero up to rounding is zero
     expression = channel.target.expression
-    axes = nesting_axes(expression, M if around is None else around)
+    axes = axes_of(channel, M if around is None else around)
     if axes is None:
         group = invariances(expression, M)
         is_graded = channel.varies_at_zero and not np.any(M - np.diag(np.diag(M)))
@@ -120,6 +133,9 @@ def _rule(
     else:
         directions = np.array([axis.direction for axis in axes])
         group = invariances(expression, M, directions if len(axes) == len(M) else None)
+        if any(axis.slopes.any() for axis in axes):  # then the axes have different roles
+            stays = (np.abs(directions @ group.maps @ directions.T) > 0.5) == np.eye(len(M))
+            group = Symmetries(*(part[stays.all(axis=(1, 2))] for part in group))
         means = nested_means(axes, M, resolution, around=around, beyond=beyond)
     if kept is not None:
         moved = group.maps @ kept @ group.maps.swapaxes(1, 2)

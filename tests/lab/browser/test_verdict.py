@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from typing import Any
@@ -45,8 +46,7 @@ def test_a_typed_target_gets_its_verdict(open_page: Open) -> None:
     page = open_page()
     page.fill("#target", "sign(z1*z2)")
     page.wait_for_selector('#panel-target[data-target="sign(z1*z2)"]')
-    value = float(gd.analyze("sign(z1*z2)").full_threshold)
-    assert f"{value:.5f}"[:6] in page.inner_text("#headline")
+    assert f"{math.pi**2 / 4:.5f}"[:6] in page.inner_text("#headline")
     assert page.locator("#formula .katex").count() == 1
     assert page.locator("#stairs svg rect").count() >= 1
     assert page.locator("#energies .bars path").count() >= 10
@@ -57,7 +57,8 @@ def test_a_typed_target_gets_its_verdict(open_page: Open) -> None:
 def test_numbers_on_the_page_are_those_of_python(open_page: Open, target: str) -> None:
     page = open_page("?target=" + quote(target, safe=""))
     page.wait_for_selector(READY)
-    shown, found = cards(page), gd.analyze(target)
+    shown: dict[str, str] = cards(page)
+    found: Any = gd.analyze(target)
     for name in ("information", "leap", "generative"):
         assert shown[f"{name} exponent"] == str(getattr(found, f"{name}_exponent"))
     assert shown["class"] == found.learnability
@@ -118,6 +119,13 @@ def test_mistakes_are_underlined_where_they_are(open_page: Open) -> None:
     page.wait_for_selector('#panel-target[data-target="z1"]')
     expect(page.locator("#mistake")).to_be_hidden()
     expect(page.locator("#backdrop mark")).to_have_count(0)
+
+
+def test_who_begins_with_a_mistake_finds_examples(open_page: Open) -> None:
+    page = open_page("?target=z1*", refused=(422,))
+    page.get_by_role("button", name="sign(z1*z2)", exact=True).click()
+    page.wait_for_selector('#panel-target[data-target="sign(z1*z2)"]')
+    expect(page.locator("#unread")).to_be_hidden()
 
 
 @pytest.mark.parametrize("tab", ["predict", "watch", "plan"])

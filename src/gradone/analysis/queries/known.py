@@ -19,7 +19,7 @@ _REACH = 5.5
 _DOUBLINGS = 3
 _PRECISE = 1e-3  # disagreement of two rules that is left, in parts of the value
 _FINE_ENOUGH = 1e-5  # error of a condition that is not worth less then
-_SURELY = 100.0  # a value this many times its error
+_SURELY = 20.0  # a value this many times its error
 # Gauss-Kronrod pair of 7 and 15 nodes on [-1, 1], right half: two rules for the price of one.
 _HALF = np.array(
     [  # node, Kronrod weight, Gauss weight

@@ -114,7 +114,7 @@ def _grams(
     is_even = is_even or parity(tree, (last,)) == "even"
     g: Family = lambda i, t: values_at(tree, known[i], t)  # noqa: E731
     if noise:
-        grams = noisy_family_grams(g, breaks, noise, orders)
+        grams = noisy_family_grams(g, breaks, noise, orders, importance, tolerance=effort.tolerance)
     else:
         slope = derivative(tree, last)
         grams = family_grams(

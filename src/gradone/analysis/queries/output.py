@@ -41,7 +41,7 @@ from .symmetry import invariant_part, vanishes
 _POINTS, _FEWEST = 1 << 19, 1 << 16
 _MAX_PANELS, _MORE_PANELS = 5, 12
 _NODES, _MORE_NODES = 64, 4096
-_MATTERS = 0.03  # importance of a condition that deserves more points
+_MATTERS, _HARDLY = 0.03, 1e-3  # importance of conditions that deserve more points, and fewer
 _ANYWHERE = 0.5  # value of a known variable on which nothing depends
 
 
@@ -233,7 +233,7 @@ def conditional_grams(
         return output_grams(smaller(node), noise, seen, points=least, scramble=scramble)
 
     def sliced(node: np.ndarray, importance: float) -> Grams:
-        few = _FEWEST >> (1 if importance > _MATTERS else 3)
+        few = _FEWEST >> (1 if importance > _MATTERS else 3 if importance > _HARDLY else 5)
         return _by_slices(smaller(node), noise, seen, few, 0)
 
     seen = [k for k in orders if not vanishes(expression, known, k)]

@@ -17,14 +17,15 @@ export function drawRun(plot, events, asked, quantity, shown) {
   const kept = shown === "mean" ? averaged(curves) : curves.filter((one) => one.isTheory || shown === "all" || shown === `s${one.seed}`);
   const names = [...new Set(kept.map((one) => one.name).filter(Boolean))].sort();
   const named = new Set();
-  const traces = kept.map((one) => trace(one, asked, shown, named, plot)).sort((a, b) => (a.mode === "markers") - (b.mode === "markers"));
+  const isMany = names.length > 1;
+  const traces = kept.map((one) => trace(one, asked, shown, named, isMany, plot)).sort((a, b) => (a.mode === "markers") - (b.mode === "markers"));
   // Which direction is which stands in gray: colors are those of the algorithms.
-  if (names.length > 1) {
+  if (isMany) {
     traces.push(...names.map((name) => ({ x: [null], y: [null], name: quantity === "cosine2" ? `cos²θ<sub>${name}</sub>` : name.replace(/z(\d)/, "z<sub>$1</sub>"),
       mode: "lines+markers", type: "scatter", line: { color: "#666", width: 2, dash: DASHES[place(name) % 4] }, marker: { color: "#666", size: 8, symbol: MARKERS[place(name) % 8] } })));
   }
   drawTraces(plot, traces, { xaxis: across(asked.axis, kept.flatMap((one) => one.rows.map((row) => row[0]))), yaxis: up([quantity]) });
-  return words(asked, shown, without, quantity);
+  return words(asked, shown, without, quantity, isMany);
 }
 
 const place = (name) => Math.max(0, (Number(name.replace("z", "")) || 1) - 1);
@@ -67,16 +68,17 @@ function averaged(curves) {
   return [...curves.filter((one) => one.isTheory), ...means];
 }
 
-function trace(one, asked, shown, named, plot) {
+function trace(one, asked, shown, named, isMany, plot) {
   const { label, color, isTheory, name, seed } = one, which = place(name);
   const about = `${label}${name && `, ${name}`}, ${isTheory ? "theory" : shown === "mean" ? "mean of the seeds" : `seed ${seed}`}`;
   const rows = isTheory ? one.rows : thinned(one.rows);
   const found = { x: rows.map((row) => row[0]), y: rows.map((row) => row[1]), name: label, legendgroup: label, showlegend: !named.has(label),
     type: "scatter", hovertemplate: `${about}<br>%{x:.3g}, %{y:.4g}<extra></extra>` };
   named.add(label);
-  const symbol = MARKERS[(name && name !== "1" ? which : seed - asked.seed) % MARKERS.length];
+  const symbol = MARKERS[(isMany ? which : seed - asked.seed) % MARKERS.length];
   if (isTheory) {
-    return { ...found, mode: rows.length > 1 ? "lines" : "markers", marker: { size: 5, color }, line: { color, width: 2.6, dash: DASHES[which % 4] } };
+    const isYoung = rows.length < 6;   // a line through few points is not the curve yet
+    return { ...found, mode: isYoung ? "lines+markers" : "lines", marker: { size: 6, color }, line: { color, width: isYoung ? 1 : 2.6, dash: DASHES[which % 4] } };
   }
   return { ...found, mode: "markers", marker: { color, size: plot.clientWidth < 480 ? 7 : 9, opacity: 0.85, symbol, line: { color: "white", width: 1 } },
     error_y: { type: "data", array: rows.map((row) => row[2]), thickness: 1.2, width: 0, color, visible: rows.some((row) => row[2] > 0) } };
@@ -87,8 +89,8 @@ function thinned(rows) {
   return Array.from({ length: MOST_POINTS }, (_, i) => rows[Math.round(i * (rows.length - 1) / (MOST_POINTS - 1))]);
 }
 
-function words(asked, shown, without, quantity) {
-  const seeds = asked.seeds === 1 ? "" : shown === "mean" ? " Bars are the spread between the seeds." : shown === "all" ? " Each seed has its own mark." : "";
+function words(asked, shown, without, quantity, isMany) {
+  const seeds = asked.seeds === 1 ? "" : shown === "mean" ? " Bars are the spread between the seeds." : shown === "all" && !isMany ? " Each seed has its own mark." : "";
   const text = asked.axis === "time"
     ? `Lines are the flow in the limit of large dimensions${asked.seeds > 1 ? " from the start of the first seed" : ""}, points one exact run in d = ${asked.d} for each seed.${seeds}`
     : `Lines are theory ${asked.axis === "kappa" ? "at this dimension" : "in the limit of large dimensions"}, points are simulations in d = ${asked.d}.${seeds}`;

@@ -40,9 +40,10 @@ function drawCurves(plot, series, axis, quantity) {
   const isMixed = new Set(drawn.map((one) => one.quantity)).size > 1;
   const traces = drawn.map((one) => {
     // Alone on its picture, the first direction need not be dashed.
-    const dash = isMixed || one.quantity === "test_mse" ? one.dash : { dash: "solid", dot: "dash", dashdot: "dot", solid: "dashdot" }[one.dash] ?? one.dash;
+    const isRanked = ["cosine2", "recovery"].includes(one.quantity);
+    const dash = isMixed || !isRanked ? one.dash : { dash: "solid", dot: "dash", dashdot: "dot", solid: "dashdot" }[one.dash];
     const name = plain(isMixed && one.quantity === "test_mse" ? `${one.name}, test error` : one.name);
-    return { x: one.x, y: one.y, name, mode: "lines", type: "scatter", line: { color: one.color, width: 2.6, dash: one.quantity === "gradient" || one.quantity === "excess_mse" ? "solid" : dash },
+    return { x: one.x, y: one.y, name, mode: "lines", type: "scatter", line: { color: one.color, width: 2.6, dash },
       hovertemplate: `${name}<br>%{x:.3g}, %{y:.4g}<extra></extra>` };
   });
   return drawTraces(plot, traces, { xaxis: across(axis, drawn.flatMap((one) => one.x)), yaxis: up([...new Set(drawn.map((one) => one.quantity))]) });

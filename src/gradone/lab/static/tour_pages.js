@@ -29,7 +29,7 @@ export const PAGES = [
     watch: { view: "time", algorithms: "plain", seeds: 2 },
     text: [
       "A second step sees more than the first. Once z1 is known, the term z1·z2 is linear in z2 for those neurons that already look along z1: the gradient now points there too. One direction opens the next, as on a staircase (Abbe, Boix-Adsera and Misiakiewicz 2022); with giant steps each stair takes n of order d fresh samples (Dandi et al. 2023).",
-      "The curves show how much of the first and of the second gradient lies in the hidden directions, against the samples of each step; the first one sees z1 alone. One-pass SGD climbs the same stairs in time: watch its neurons turn first to z1, then to z2. With He2(z2) instead of z1·z2 nothing is linear in z2, the staircase has one step, and giant steps stop.",
+      "The curves show the cosines of the first and of the second gradient with both directions, against the samples of each step: the first gradient sees z1 alone, the second sees z2 as well. One-pass SGD climbs the same stairs in time: watch its neurons turn first to z1, then to z2. With He2(z2) instead of z1·z2 nothing is linear in z2, the staircase has one step, and giant steps stop.",
     ],
     papers: "Abbe et al. 2022, arXiv:2202.08658; Abbe et al. 2023, arXiv:2302.11055; Dandi et al. 2023, arXiv:2305.18270",
   },

@@ -5,6 +5,7 @@ import { ask, offer } from "./server.js";
 import { change, onChange, state, targetQuery, touches } from "./state.js";
 
 const field = byId("target");
+const EXAMPLES = ["z1*z2", "He3(z)", "tanh(2*z)", "sign(z1*z2)", "z1 + z1*z2", "He2(z1) + sign(z1*z2*z3)"];
 
 export function startVerdict() {
   field.value = state.target;
@@ -23,6 +24,8 @@ export function startVerdict() {
     if (byId("noise").value !== state.noise) byId("noise").value = state.noise;
     analyze();
   });
+  byId("examples").replaceChildren(...EXAMPLES.map((target) =>
+    element("button", { type: "button", onclick: () => change({ target, noise: "" }) }, target)));
   fillZoo();
   return analyze();
 }
@@ -45,11 +48,14 @@ async function analyze() {
   try {
     const found = await ask("analyze", "/api/analyze", targetQuery());
     panel.classList.remove("stale", "empty");
+    byId("unread").hidden = true;
     show(found);
     underline(null);
     panel.setAttribute("data-target", state.target);
   } catch (error) {
-    if (error.name !== "AbortError") underline(error);
+    if (error.name === "AbortError") return;
+    underline(error);
+    byId("unread").hidden = !panel.classList.contains("empty");   // else the last verdict stays, pale
   }
 }
 

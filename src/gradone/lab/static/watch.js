@@ -60,7 +60,7 @@ function list() {
   const given = state.algorithms.split(",").filter(Boolean);
   const chosen = given.length ? given : FIRST[axisNow()];
   const row = (one) => choice({ type: "checkbox", name: "algorithm", value: one.key, label: one.label, color: one.color, reason: reason(one),
-    isThere: one.is_there, isChosen: chosen.includes(one.key), onchange: () => change({ algorithms: picked().join(",") }) });
+    isThere: one.is_there, isChosen: chosen.includes(one.key), onchange: () => change({ algorithms: picked().join(",") || "none" }) });
   const [there, others] = [rows.filter((one) => one.is_there), rows.filter((one) => !one.is_there)];
   const focused = document.activeElement?.name === "algorithm" ? document.activeElement.value : null;
   byId("algorithms").replaceChildren(...there.flatMap(row));
@@ -95,7 +95,7 @@ async function start() {
   byId("stop").disabled = false;
   try {
     const found = await ask("start", "/api/runs", {}, { method: "POST", body: JSON.stringify(body), headers: { "content-type": "application/json" } });
-    change({ run: found.run, quantity: "", shown: "" });
+    change({ run: found.run, shown: "" });
     await attach(found.run);
   } catch (error) {
     byId("stop").disabled = true;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -10,7 +11,12 @@ import numpy as np
 
 from ...base.errors import BadData
 from ...base.estimate import Estimate
-from ...calculus.expansion import HermiteExpansion, expectation, hermite_expansion
+from ...calculus.expansion import (
+    FEWEST_SAMPLES,
+    HermiteExpansion,
+    expectation,
+    hermite_expansion,
+)
 from ...calculus.integrand import Plane, SeparableSum
 from ...calculus.polynomial import Polynomial
 from .admissible import check_admissible
@@ -190,7 +196,11 @@ class Expression:
 
     def second_moment(self) -> Estimate:
         """Gaussian mean of the square."""
-        return _second_moment(self)
+        return self._second_moment
+
+    @cached_property
+    def _second_moment(self) -> Estimate:
+        return expectation(self.square)
 
     def hermite(self, degree: int) -> HermiteExpansion:
         """Hermite coefficients, tensors and energies up to a total degree."""
@@ -207,16 +217,19 @@ def _restore(tree: Node, text: str, letter: str, r: int) -> Expression:
 
 
 @lru_cache(maxsize=128)
-def _second_moment(expression: Expression) -> Estimate:
-    return expectation(expression.square)
-
-
-@lru_cache(maxsize=128)
 def _expansion(expression: Expression, degree: int) -> HermiteExpansion:
     form = expression.form
     widest = max((len(block.axes) for term in form.terms for block in term.blocks), default=0)
     # Energies and leaps are asked for together, up to different degrees.
     if degree in range(_ENERGIES, _LEAPS) and widest <= 2:
         return _expansion(expression, _LEAPS).up_to(degree)
-    second = expression.second_moment() if form.terms else None  # polynomials know theirs
-    return hermite_expansion(form, degree, second_moment=second)
+    expansion = hermite_expansion(form, degree)
+    if not form.terms:  # polynomials know their second moment
+        return expansion
+    # Where product rules do not resolve the function, they do not resolve its square.
+    worst = float(expansion.error.max())
+    is_rough = worst > max(1e-6 * float(np.abs(expansion.value).max()), 1e-9)
+    # As many points as coefficients of high degrees have: they share the error.
+    samples = FEWEST_SAMPLES if degree > 2 else None
+    second = expectation(expression.square, points=1 if is_rough else None, samples=samples)
+    return replace(expansion, second_moment=second)

@@ -17,6 +17,7 @@ _NEAR = 8.0  # beyond, nothing has weight
 _STEEP = 20.0  # slope of an argument from which a function of it counts as sharp
 _MAX_SHARP = 200
 _MAX_STEPS = 60
+_GOLDEN_STEPS = 45  # then rounding decides
 _EPS = float(np.finfo(float).eps)
 
 
@@ -121,8 +122,8 @@ def bracketed_zeros(
 ) -> np.ndarray:
     """Zero of f in each interval at whose ends its signs differ.
 
-    False position, where the value at an end that stays is halved (Illinois); every third step
-    halves the interval.
+    Inverse quadratic interpolation of the last three points where that is safe, and else the
+    middle of the interval (Chandrupatla).
 
     Examples
     --------
@@ -131,30 +132,33 @@ def bracketed_zeros(
     """
     if not len(low):
         return low
-    at_low, at_high = f(low), f(high)
-    before = np.zeros(len(low))  # sign of f in the step before
-    for step in range(_MAX_STEPS):
-        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-            guess = (low * at_high - high * at_low) / (at_high - at_low)
-        is_inside = (guess > low) & (guess < high) & (step % 3 != 2)
-        x = np.where(is_inside, guess, (low + high) / 2)
-        value = f(x)
-        is_left = np.sign(value) == np.sign(at_low)  # the zero lies to the right of x
-        again = np.sign(value) == before
-        at_low, at_high = (
-            np.where(is_left, value, np.where(again, at_low / 2, at_low)),
-            np.where(is_left, np.where(again, at_high / 2, at_high), value),
-        )
-        low, high = np.where(is_left | (value == 0), x, low), np.where(is_left, high, x)
-        before = np.sign(value)
-        if (high - low <= 4 * _EPS * (1 + np.abs(low))).all():
-            break
-    return (low + high) / 2
+    x1, x2, at1, at2 = low, high, f(low), f(high)
+    share = np.full(len(low), 0.5)
+    best = low
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        for _ in range(_MAX_STEPS):
+            x = x1 + share * (x2 - x1)
+            value = f(x)
+            is_same = np.sign(value) == np.sign(at1)
+            x3, at3 = np.where(is_same, x1, x2), np.where(is_same, at1, at2)
+            x2, at2 = np.where(is_same, x2, x1), np.where(is_same, at2, at1)
+            x1, at1 = x, value
+            best = np.where(np.abs(at1) < np.abs(at2), x1, x2)
+            least = 2 * _EPS * (1 + np.abs(best)) / np.abs(x2 - x1)
+            if ((least > 0.5) | (np.minimum(np.abs(at1), np.abs(at2)) == 0)).all():
+                break
+            across, up = (x1 - x2) / (x3 - x2), (at1 - at2) / (at3 - at2)
+            is_safe = (up**2 < across) & ((1 - up) ** 2 < 1 - across)
+            inverse = at1 / (at2 - at1) * at3 / (at2 - at3)
+            inverse += (x3 - x1) / (x2 - x1) * at1 / (at3 - at1) * at2 / (at3 - at2)
+            share = np.where(is_safe & np.isfinite(inverse), inverse, 0.5)
+            share = np.clip(share, np.minimum(least, 0.5), np.maximum(1 - least, 0.5))
+    return best
 
 
 def _minima(f: Callable[[np.ndarray], np.ndarray], low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """Minimum of f in each interval, by golden section."""
-    for _ in range(80):
+    for _ in range(_GOLDEN_STEPS):
         c, d = high - 0.618034 * (high - low), low + 0.618034 * (high - low)
         is_smaller = f(c) < f(d)
         low, high = np.where(is_smaller, low, c), np.where(is_smaller, d, high)

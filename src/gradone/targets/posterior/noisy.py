@@ -53,9 +53,9 @@ _CHUNK = 2**16  # nodes of one chunk of outcomes
 # Radius R of the nodes: what is beyond has R^2 exp(-R^2/2) of E[g g^T].
 _OUTCOME_REACH, _ROUGH_REACH, _MORE_REACH = 5.5, 4.5, 0.75  # the last for each halving of the step
 _OUTCOME_TOLERANCE, _ROUGH_OUTCOMES = 1.5e-6, 1e-3
-_MAX_OUTCOME_NODES = 2**17
+_MAX_OUTCOME_NODES = (2**19, 2**19, 2**19, 2**17, 2**17)  # by the dimension of u
 _COARSEST, _FINER = 0.5, 0.8  # first step, and the factor by which steps shrink
-_STEP_PROBES = 8  # prior means on which steps are chosen
+_STEP_PROBES, _WIDER = 8, 1.25  # prior means on which steps are chosen: tails are seen as well
 _LEAST_SPREAD = 0.05
 _LOWEST = -700.0  # logarithm of the evidence of labels that are listed but have no weight
 
@@ -89,6 +89,8 @@ class NoisyPosterior(PosteriorChannel):
     ([[0.5]], [[[-0.5]]], -1.515512)
     """
 
+    varies_at_breaks = True
+
     def __init__(self, target: Target, resolution: int = 0) -> None:
         super().__init__(target, resolution)
         self.is_rough = resolution < 0
@@ -107,7 +109,13 @@ class NoisyPosterior(PosteriorChannel):
         )
         self._breaks = [len(breaks) for breaks in breaks_by_axis(self._planes, self.part.k)]
         self._lattice_step: tuple[np.ndarray, float] | None = None
-        self._panel_steps: tuple[np.ndarray, list[float]] | None = None
+        self._panel_steps: list[tuple[np.ndarray, list[float]]] = []  # the last that were chosen
+
+    def finer(self) -> NoisyPosterior:
+        """Channel that halves the steps which this one chooses."""
+        new = NoisyPosterior(self.target, self.resolution + 1)
+        new._panel_steps = self._panel_steps
+        return new
 
     def check_labels(self, y: np.ndarray) -> None:
         """Raise :class:`~gradone.BadData` unless every label is a finite number."""
@@ -254,9 +262,11 @@ class NoisyPosterior(PosteriorChannel):
         """Steps along each coordinate, halved until the mean of g g^T does not change."""
         k = self.part.k
         change = _ROUGH_CHANGE if self.is_rough else _CHANGE
-        if self._panel_steps is not None and _similar(V, self._panel_steps[0], change):
-            return self._panel_steps[1]
         steps = [_COARSEST] * k
+        for last, chosen in self._panel_steps:
+            if _similar(V, last, change):
+                return chosen
+            steps = [min(h / _FINER**2, _COARSEST) for h in chosen]  # a bit coarser to begin with
         values, vectors = np.linalg.eigh(np.eye(self.r) - V)
         # Not all at 0 when nothing is known yet: there, symmetry may hide an error.
         spread = vectors * np.sqrt(np.clip(values, _LEAST_SPREAD, 1.0)) @ vectors.T
@@ -275,7 +285,7 @@ class NoisyPosterior(PosteriorChannel):
         value, error = second(steps), np.inf if k else 0.0
         while error > self._outcome_tolerance:
             finer = [_FINER * h for h in steps]
-            if np.prod([2 * _OUTCOME_REACH / h for h in finer]) > _MAX_OUTCOME_NODES:
+            if math.prod(2 * self._reach / h for h in finer) > _MAX_OUTCOME_NODES[k]:
                 raise NotConverged(
                     f"E[g g^T] of '{self.target.text}' with noise = {self.noise:g} is known only "
                     f"to {error:.0e} with the finest nodes allowed: the noise is too small for an "
@@ -291,7 +301,7 @@ class NoisyPosterior(PosteriorChannel):
                 if difference(value, second(coarser)) > self._outcome_tolerance:
                     break
                 steps = coarser
-        self._panel_steps = (np.array(V), steps)
+        self._panel_steps[:] = [(np.array(V), steps)]
         return steps
 
 
@@ -332,12 +342,13 @@ def _similar(V: np.ndarray, other: np.ndarray, factor: float = _CHANGE) -> bool:
 
 @lru_cache(maxsize=8)
 def _probes(r: int, count: int) -> np.ndarray:
-    """Points (count, r) that cover a standard Gaussian evenly."""
+    """Points (count, r) that cover a Gaussian evenly, a bit wider than the standard one."""
     from scipy.special import ndtri
 
     # Multiples of the powers of 1/p modulo 1, with p^(r + 1) = p + 1: of the golden ratio if r = 1.
     p = max(np.roots([1.0, *[0.0] * (r - 1), -1.0, -1.0]).real)
-    return ndtri((0.5 + np.outer(np.arange(1, count + 1), p ** -np.arange(1.0, r + 1))) % 1)
+    quantiles = (0.5 + np.outer(np.arange(1, count + 1), p ** -np.arange(1.0, r + 1))) % 1
+    return _WIDER * np.asarray(ndtri(quantiles))
 
 
 def _joined(parts: list[OutputDensity], back: np.ndarray) -> Outcomes:

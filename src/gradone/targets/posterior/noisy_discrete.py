@@ -85,6 +85,8 @@ class NoisyDiscreteChannel(PosteriorChannel):
     (0.368716, 0.368716)
     """
 
+    varies_at_breaks = True
+
     def __init__(self, target: Target, resolution: int = 0) -> None:
         super().__init__(target, resolution)
         found = values_and_line(target)

@@ -20,7 +20,9 @@ from ...calculus.integrand import Plane
 from ...calculus.line import gauss_legendre
 
 LEAST = 5  # nodes in the shortest panel
-_ALL = 16  # above it numbers of nodes are multiples of four: fewer rules have to be known
+# Up to which all numbers of nodes are used, and up to which multiples of four: few rules have to be
+# known. More nodes are several rules, on equal parts of the panel.
+_ALL, _MOST = 16, 64
 DENSER = 1.25  # Gauss-Legendre needs more nodes than the trapezoidal rule for the same accuracy
 
 
@@ -156,8 +158,11 @@ def _counts(edges: np.ndarray, step: float) -> tuple[np.ndarray, int]:
                 count[j, panel] = 2 * int(edges[j, -1] / step) + 1
             elif width > 1e-12:
                 n = math.ceil(DENSER * width / step) + LEAST
-                count[j, panel] = n if n <= _ALL else -(-n // 4) * 4
-                largest = max(largest, count[j, panel])
+                if n > _ALL:
+                    several = 4 if n <= _MOST else _MOST
+                    n = -(-n // several) * several
+                count[j, panel] = n
+                largest = max(largest, min(n, _MOST))
     return count, largest
 
 
@@ -191,12 +196,15 @@ def _grow(
             n = count[j, panel]
             low, width = edges[j, panel], edges[j, panel + 1] - edges[j, panel]
             whole = _is_whole(edges[j], panel)
+            size = min(n, _MOST)
+            parts = n / max(size, 1)
             for i in range(n):
                 if whole:
                     at, share = (i - n // 2) * step, step
                 else:
-                    at = low + width * table[start[n] + i]
-                    share = width * weights[start[n] + i]
+                    entry = start[size] + i % size
+                    at = low + width * (i // size + table[entry]) / parts
+                    share = width * weights[entry] / parts
                 new_owner[place] = owner[j]
                 for a in range(axis):
                     new_x[place, a] = x[j, a]
