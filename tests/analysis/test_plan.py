@@ -169,6 +169,18 @@ def test_thresholds_of_message_passing(parity):
 # ---- bounds
 
 
+def test_thresholds_that_are_bounds_say_so():
+    """Message passing finds the second direction of a sign committee at 2.05, not at 1.43."""
+    row = plan(Target("sign(z1) + sign(z2)"), d=1000, n=1700).row("Bayes-AMP")
+    assert row.needs == "n > 1.4308 d or more"
+    assert row.here == "all, at best"
+
+
+def test_a_direction_that_any_number_of_samples_shows_needs_some():
+    for n, here in ((50, "nothing"), (700, "all")):
+        assert plan(Target("z"), d=1000, n=n).row("Bayes-AMP").here == here
+
+
 def test_csq_bound():
     """The reference value, and the limits: one query more or less, d^(k/2) up to logarithms."""
     assert csq_tolerance(10_000, 4, queries=1e8) == pytest.approx(1.601e-4, rel=0.01)

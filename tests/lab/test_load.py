@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
 import statistics
 import time
 from collections import Counter, defaultdict
@@ -20,11 +21,13 @@ import numpy as np
 import pytest
 
 from gradone.base.children import available_cores
+from gradone.lab.settings import Settings
 
 pytestmark = pytest.mark.skipif(not Path("/proc").exists(), reason="needs /proc")
 
 TYPISTS, RUNNERS = 50, 10
 DEBOUNCE = 0.25
+QUIET = 0.3  # cores that others may use while times are judged
 # Half of them are of the page's own menu and tour; a number makes the others new every time.
 TARGETS = (
     "He2(z1) + sign(z1*z2*z3)",
@@ -64,8 +67,10 @@ class Notes:
     ended: dict[int, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     turns: list[float] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    longest: float = 0.0  # seconds of one request
     processes: int = 0
     memory: int = 0
+    foreign: float = 0.0  # cores that others use
 
     def note(self, answer: httpx.Response) -> None:
         """Count an answer; anything but an answer, a mistake told or a place is a problem."""
@@ -91,7 +96,9 @@ class Notes:
             longest = max(self.turns)
             middle = statistics.median(self.turns)
             lines.append(f"wait for a turn: median {middle:.1f} s, longest {longest:.1f} s")
+        lines.append(f"longest wait for one answer, or for 'busy': {self.longest:.1f} s")
         lines.append(f"at most {self.processes} processes, {self.memory / 2**20:.0f} MB in all")
+        lines.append(f"others used {self.foreign:.2f} cores meanwhile")
         return "\n".join(lines)
 
 
@@ -100,7 +107,9 @@ async def asked_until_answered(
 ) -> httpx.Response:
     """Answer to what is typed, as the page asks: again when the lab is busy."""
     while True:
+        began = time.monotonic()
         answer = await web.get("/api/analyze", params=query)
+        notes.longest = max(notes.longest, time.monotonic() - began)
         notes.note(answer)
         if answer.status_code != 503:
             return answer
@@ -217,11 +226,31 @@ async def _watch(
 
 async def look(process: Any, until: float, notes: Notes) -> None:
     """Count processes and their memory; shared memory is shared out among those who share it."""
+    began, used, own = time.monotonic(), seconds_of_machine(), time.process_time()
+    before = sum(map(seconds_of, process.processes()))
+    of_lab: dict[int, float] = {}
     while time.monotonic() < until:
         pids = process.processes()
         notes.processes = max(notes.processes, len(pids))
         notes.memory = max(notes.memory, sum(map(proportional_bytes, pids)))
+        of_lab |= {pid: seconds_of(pid) for pid in pids}
         await asyncio.sleep(1.0)
+    ours = sum(of_lab.values()) - before + time.process_time() - own
+    notes.foreign = (seconds_of_machine() - used - ours) / (time.monotonic() - began)
+
+
+def seconds_of_machine() -> float:
+    """Processor time that everything together has used."""
+    fields = [int(one) for one in Path("/proc/stat").read_text().splitlines()[0].split()[1:]]
+    return (sum(fields) - fields[3] - fields[4]) / os.sysconf("SC_CLK_TCK")  # idle, waiting
+
+
+def seconds_of(pid: int) -> float:
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def proportional_bytes(pid: int) -> int:
@@ -249,10 +278,16 @@ def check(process: Any, notes: Notes) -> None:
     assert "ERROR" not in process.log
     # Three for each core, the server, the one they are forked from, the tracker of resources.
     assert notes.processes <= 3 * available_cores() + 3
-    assert notes.memory < 2.5 * 2**30
-    assert statistics.median(notes.waits["mistakes"]) < 0.3
-    assert statistics.median(notes.waits["r < 3"]) < 0.3
-    assert np.quantile(notes.waits["r < 3"], 0.95) < 4.0
+    assert notes.memory < 2 * 2**30
+    settings = Settings()
+    assert notes.longest < settings.patience + settings.question_seconds
+    turns = [notes.begun[who] for who in range(RUNNERS)]
+    assert max(turns) <= 2 * min(turns) + 2
+    if notes.foreign < QUIET:  # otherwise the times are those of somebody else
+        assert statistics.median(notes.waits["mistakes"]) < 0.1
+        assert statistics.median(notes.waits["r < 3"]) < 0.3
+        assert np.quantile(notes.waits["r < 3"], 0.95) < settings.patience
+        assert max(max(waits) for waits in notes.waits.values()) < 30.0
 
 
 @pytest.mark.slow
@@ -268,7 +303,7 @@ def test_a_short_rush(launch: Any) -> None:
 
 @pytest.mark.load
 def test_a_class_at_work(launch: Any) -> None:
-    """Five minutes; in addition everybody who runs gets turns, and about as many as others."""
+    """Five minutes; in addition everybody who runs gets several turns."""
     process, address = launch()
     try:
         notes = asyncio.run(crowd(process, address, 300.0))
@@ -276,8 +311,7 @@ def test_a_class_at_work(launch: Any) -> None:
         process.interrupt()
     print("\n" + notes.summary())
     check(process, notes)
-    turns = [notes.begun[who] for who in range(RUNNERS)]
-    assert min(turns) >= 3
-    assert max(turns) <= 2 * min(turns) + 2
-    assert max(notes.turns) < 150.0
+    if notes.foreign < QUIET:
+        assert min(notes.begun[who] for who in range(RUNNERS)) >= 4
+        assert max(notes.turns) < 100.0
     assert process.left_after(5.0) == []

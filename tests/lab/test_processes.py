@@ -16,7 +16,7 @@ from typing import Any
 import httpx
 import pytest
 
-from gradone.base.children import child_context
+from gradone.base.children import available_cores, child_context
 from gradone.lab.runs import Run, Runs
 from gradone.lab.settings import Settings
 
@@ -37,6 +37,13 @@ def is_alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
+
+
+def parent_of(pid: int) -> int:
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    except OSError:
+        return 0
 
 
 def gone_after(pid: int) -> float:
@@ -100,8 +107,9 @@ def test_a_run_that_holds_the_lock_is_gone_soon_after_its_cancel() -> None:
             await runs.close()
 
     def beside() -> list[int]:
-        processes = (int(folder.name) for folder in Path("/proc").glob("[0-9]*"))
-        mine = [pid for pid in processes if is_alive(pid) and os.getsid(pid) == os.getsid(0)]
+        processes = [int(folder.name) for folder in Path("/proc").glob("[0-9]*")]
+        # The parent of a child is the server that it is forked from, and whose parent we are.
+        mine = [pid for pid in processes if parent_of(parent_of(pid)) == os.getpid()]
         return runs_among(mine, os.getpriority(os.PRIO_PROCESS, 0))
 
     assert asyncio.run(scene()) < 5.0
@@ -151,8 +159,9 @@ def test_the_lab_starts_quickly_and_says_where(launch: Any) -> None:
         assert names <= {"gradone", "python", Path(sys.executable).resolve().name, "python3"}
         process.interrupt()
         assert process.returncode == 0
-    assert min(seconds) < START_SECONDS
     assert min(used) < START_PROCESSOR_SECONDS
+    if os.getloadavg()[0] < 2 * available_cores():  # otherwise the time is that of somebody else
+        assert min(seconds) < START_SECONDS
 
 
 @pytest.mark.slow

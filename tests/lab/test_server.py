@@ -241,7 +241,7 @@ def test_slow_questions_and_runs_do_not_hold_up_typing(web: httpx.Client) -> Non
     print(f"\nverdict {alone:.3f} s, beside slow work {verdicts:.3f} s; mistake {mistakes:.3f} s")
     # On a machine that others use as well it takes longer, but not because of the lab's own work.
     assert verdicts < max(0.3, 2 * alone)
-    assert mistakes < 0.1
+    assert mistakes < max(0.1, alone)
     # Both askers have left: the next slow question does not wait for theirs to end.
     began = time.monotonic()
     found = web.get("/api/predict", params={"target": "sign(z)", "theory": "lazy"})

@@ -104,6 +104,37 @@ def test_stated_errors_cover_a_finer_rule(alpha):
     assert abs(float(found.test_mse[0]) - at.test_mse) < float(found.test_mse_err[0])
 
 
+@pytest.mark.stat
+@pytest.mark.parametrize(
+    ("text", "noise", "alpha"),
+    [
+        ("relu(z1)*z2", 0.1, 5.0),
+        ("sin(z1 + z2**2)", 0.1, 10.0),
+        ("abs(z1)*abs(z2)", 0.05, 10.0),
+        ("z1**3 + z2", 0.1, 10.0),
+        ("max(max(z1, z2), 0)", 0.05, 10.0),
+    ],
+)
+def test_stated_errors_where_the_posterior_is_narrow(text, noise, alpha):
+    """The map iterated with a finer rule and channel from the answer to its fixed point.
+
+    Would catch: rules that miss the same feature and therefore agree (those along the axes of
+    `sin(z1 + z2**2)` in pairs), steps of the channel that are chosen where the label varies little.
+    """
+    target = gd.Target(text, noise=noise)
+    found = gd.predict(target, "bayes_amp", alpha=[alpha])
+    evolution, M = StateEvolution(target), found.overlap.values[0]
+    for _ in range(20):
+        at = averages(evolution.channel(1), M, 1)
+        move = overlap_step(at.information, alpha) - M
+        M = M + move
+        if np.abs(move).max() < 1e-7:
+            break
+    gap = np.abs(found.overlap.values[0] - M).max()
+    assert gap < float(found.overlap_err.max()) < 1e-4
+    assert abs(float(found.test_mse[0]) - at.test_mse) < float(found.test_mse_err[0])
+
+
 @pytest.mark.parametrize(("alpha", "rate"), [(3.0, 0.8724), (4.0, 0.7945), (6.0, 0.6835)])
 def test_the_contraction_rate_of_the_parity(alpha, rate):
     found = gd.predict("sign(z1*z2)", "bayes_amp", alpha=alpha)

@@ -110,8 +110,10 @@ def test_perfect_recovery_above_three_samples_per_dimension():
     """Each label fixes one of three coordinates, so 1 - m shrinks by 3/alpha per iteration."""
     state = gd.predict(PRODUCT, "bayes_amp", alpha=[3.2])
     assert state.converged.all()
-    assert state.overlap.values[0] == pytest.approx(np.eye(3), abs=1e-5)
-    assert float(state.test_mse[0]) < 1e-4
+    error = float(state.overlap_err.max())
+    assert 1e-6 <= error < 1e-5  # the iteration stops short of one, by no more than this
+    assert state.overlap.values[0] == pytest.approx(np.eye(3), abs=error)
+    assert float(state.test_mse[0]) <= float(state.test_mse_err[0]) < 1e-4
 
 
 def test_leaps_do_not_magnify_what_rounding_tells_apart():

@@ -309,6 +309,11 @@ def test_a_step_that_is_too_large_is_said_to_diverge():
     assert np.isnan(marked.overlap.values[1]).all()
 
 
+def test_a_run_that_diverges_before_the_first_time_says_so():
+    with pytest.raises(gd.NotConverged, match="run away near time"):
+        flow("z", time=10.0, width=1, step_size=5.0, activation="z")
+
+
 def test_bad_input():
     with pytest.raises(gd.BadData, match="step_size must be a number"):
         flow("z1", time=1.0, step_size="auto")

@@ -12,6 +12,7 @@ from ..base.estimate import Estimate
 from ..targets.hierarchical import HierarchicalTarget
 from ..targets.target import Target
 from .correlation.leap import LeapRecord, giant_step_staircase, leap_record
+from .frame import natural_frame
 from .queries.learnability import learnability
 from .queries.stages import Learnability, Stage
 from .subspace import Subspace
@@ -216,10 +217,10 @@ def analyze(target: Target | HierarchicalTarget | str) -> Analysis | Hierarchica
             'write gd.analyze("He2(z1) + z2")'
         )
     expression = target.expression
-    if len(expression.span) > MAX_RANK:
+    if (rank := len(natural_frame(expression).rows)) > MAX_RANK:
         raise OutOfRegime(
-            f"'{target.text}' depends on {len(expression.span)} directions; the conditional "
-            f"moments of more than {MAX_RANK} would cost about 10^{len(expression.span) + 3} "
+            f"'{target.text}' depends on {rank} directions; the conditional "
+            f"moments of more than {MAX_RANK} would cost about 10^{rank + 3} "
             "function values. Analyze a part of it with fewer variables"
         )
     return Analysis(

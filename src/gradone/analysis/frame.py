@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..targets.essential import essential
 from ..targets.language.expression import Expression
 from ..targets.language.functions import substitute
 from ..targets.language.structure import affine_form, typed_forms
@@ -85,6 +86,12 @@ def natural_frame(expression: Expression) -> Framed:
     >>> natural_frame(Expression("abs(z1 + z2) * tanh(z1 - z2)")).rows.round(3).tolist()
     [[0.707, 0.707], [0.707, -0.707]]
     """
+    return typed_frame(essential(expression))
+
+
+@lru_cache(maxsize=64)
+def typed_frame(expression: Expression) -> Framed:
+    """The same, where the text is trusted to name no more directions than the function has."""
     r = expression.r
     forms = linear_forms(expression)
     matrix = np.array(forms).reshape(-1, r)

@@ -27,6 +27,7 @@ from .errors import GradoneError
 
 Call = tuple[Callable[..., Any], Mapping[str, Any]]
 _GRACE = 2.0  # seconds between the polite and the impolite end of a child
+_STARTING = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -337,12 +338,13 @@ def child_context(preload: Sequence[str] = ()) -> Any:
 @contextmanager
 def _without_main() -> Iterator[None]:
     """Hide the main script: children call only what can be imported, and must not run it again."""
-    main = sys.modules["__main__"]
-    sys.modules["__main__"] = types.ModuleType("__main__")
-    try:
-        yield
-    finally:
-        sys.modules["__main__"] = main
+    with _STARTING:  # two threads would put back each other's
+        main = sys.modules["__main__"]
+        sys.modules["__main__"] = types.ModuleType("__main__")
+        try:
+            yield
+        finally:
+            sys.modules["__main__"] = main
 
 
 def _live(connection: Any, lifeline: Any, life: Callable[[Any], None]) -> None:

@@ -107,3 +107,18 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     """
     close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
     return f" Did you mean '{close[0]}'?" if close else ""
+
+
+def no_such_parameter(owner: str, name: str, known: Iterable[str]) -> str:
+    """What to say about a parameter that a theory or learner does not have.
+
+    Examples
+    --------
+    >>> no_such_parameter("bayes_amp", "noise", ["alpha"])
+    "'bayes_amp' has no parameter 'noise'. Allowed: alpha. It belongs to the target: ..."
+    """
+    allowed = list(known)
+    hint = did_you_mean(name, allowed)
+    if name == "noise":
+        hint = " It belongs to the target: gd.Target(text, noise=...)."
+    return f"'{owner}' has no parameter '{name}'. Allowed: {', '.join(allowed)}.{hint}"

@@ -74,6 +74,9 @@ class Registry:
                 f"unknown {self.kind} '{name}'. Known: {known}.{did_you_mean(name, self._things)}"
             ) from None
 
+    def __repr__(self) -> str:
+        return f"Registry({self.kind}: {', '.join(self)})"
+
     def __iter__(self) -> Iterator[str]:
         self._scan()
         return iter(sorted(self._things))

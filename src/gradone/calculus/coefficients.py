@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..base.estimate import Kind
+from ..base.estimate import Estimate, Kind
 
 
 @dataclass(frozen=True)
@@ -22,9 +22,12 @@ class BlockCoefficients:
         ``"quadrature"``, or ``"monte_carlo"`` if the error is statistical.
     size : float
         Mean of the absolute value of the block, which may exceed all coefficients; 0 if unknown.
+    square : Estimate, optional
+        Mean of the square of the block.
     """
 
     value: np.ndarray
     error: np.ndarray
     kind: Kind = "quadrature"
     size: float = 0.0
+    square: Estimate | None = None

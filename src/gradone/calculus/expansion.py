@@ -188,7 +188,8 @@ def hermite_expansion(
     five variables: tensor Gauss-Hermite if smooth, iterated Gauss-Legendre if they break on
     planes, scrambled Sobol points if they break on curved surfaces or if product rules do not
     converge. The cost of a block of s variables is at most ``points`` values times s (degree + 1).
-    The second moment is the sum of the energies kept, except for polynomials, which know it.
+    The second moment is that of the function if it :func:`knows_its_square`, and otherwise the sum
+    of the energies kept.
 
     Examples
     --------
@@ -202,25 +203,44 @@ def hermite_expansion(
     value = np.array([polynomial.get(tuple(beta), 0.0) for beta in indices.tolist()]) / root
     error = np.zeros_like(value)
     kind: Kind = "exact"
+    second: Estimate | None = None
     for term in f.terms:
-        v, e, how = _term_coefficients(term, indices, degree, tolerance, points)
-        value, error, kind = value + v, error + e, roughest(kind, how)
+        found = _term_coefficients(
+            term, indices, degree, tolerance, points, squared=_is_polynomial_and_block(f, degree)
+        )
+        if found.square is not None:  # E[(p + b)^2] = E[p^2] + 2 E[p b] + E[b^2]
+            first = math.fsum(value**2) + 2 * float(value @ found.value) + found.square.value
+            rest = 2 * float(np.abs(value) @ found.error) + found.square.error
+            second = Estimate(first, rest, roughest(found.kind, found.square.kind))
+        value, error = value + found.value, error + found.error
+        kind = roughest(kind, found.kind)
     exact = None if f.terms else f.polynomial
     if exact is not None:
-        second = Estimate(
-            float(
-                sum(
-                    (
-                        c * c / math.prod(map(math.factorial, beta))
-                        for beta, c in exact.hermite_coefficients().items()
-                    ),
-                    Fraction(0),
-                )
-            )
+        squares = (
+            c * c / math.prod(map(math.factorial, beta))
+            for beta, c in exact.hermite_coefficients().items()
         )
-    else:
+        second = Estimate(float(sum(squares, Fraction(0))))
+    elif second is None:
         second = Estimate(float((value**2).sum()), float((2 * np.abs(value) * error).sum()), kind)
     return HermiteExpansion(f.r, degree, indices, value, error, kind, second, exact)
+
+
+def knows_its_square(f: SeparableSum, degree: int) -> bool:
+    """Whether an expansion up to a degree comes with the second moment of the function.
+
+    That is so for polynomials, and for a polynomial plus a single block that does not separate and
+    does not grow faster than a polynomial: the mean of its square comes from the same values.
+    """
+    return not f.terms or _is_polynomial_and_block(f, degree)
+
+
+def _is_polynomial_and_block(f: SeparableSum, degree: int) -> bool:
+    blocks = [block for term in f.terms for block in term.blocks]
+    if len(blocks) != 1 or blocks[0].integrand.r < 2 or f.polynomial.degree > degree:
+        return False
+    block = blocks[0].integrand
+    return not block.linear and not block.quadratic and block.degree <= degree
 
 
 def expectation(
@@ -246,8 +266,9 @@ def expectation(
     kind: Kind = "exact"
     indices = np.zeros((1, f.r), dtype=np.int64)
     for term in f.terms:
-        v, e, how = _term_coefficients(term, indices, 0, tolerance, points, samples)
-        value, error, kind = value + float(v[0]), error + float(e[0]), roughest(kind, how)
+        found = _term_coefficients(term, indices, 0, tolerance, points, samples)
+        value, error = value + float(found.value[0]), error + float(found.error[0])
+        kind = roughest(kind, found.kind)
     return Estimate(value, error, kind)
 
 
@@ -258,20 +279,33 @@ def _term_coefficients(
     tolerance: float,
     points: int | None,
     samples: int | None = None,
-) -> tuple[np.ndarray, np.ndarray, Kind]:
-    """Orthonormal coefficients of one term at the given multi-indices, with errors."""
+    *,
+    squared: bool = False,
+) -> BlockCoefficients:
+    """Orthonormal coefficients of one term at the given multi-indices, with errors.
+
+    With the mean of its square if that is wanted, of a term with one block.
+    """
     used = [axis for block in term.blocks for axis in block.axes]
     unused = [axis for axis in range(indices.shape[1]) if axis not in used]
     alive = (indices[:, unused] == 0).all(axis=1)
-    value = np.where(alive, float(term.coefficient), 0.0)
+    c = float(term.coefficient)
+    value = np.where(alive, c, 0.0)
     largest = np.abs(value)
     kind: Kind = "exact"
+    square: Estimate | None = None
     for block in term.blocks:
-        found = block_coefficients(block.integrand, degree, tolerance, points, samples)
+        found = block_coefficients(
+            block.integrand, degree, tolerance, points, samples, squared=squared
+        )
         v, e = _at(block, found, indices)
         value, largest = value * v, largest * (np.abs(v) + e)
         kind = roughest(kind, found.kind)
-    return value, largest - np.abs(value), kind
+        if squared and found.square is not None:
+            square = Estimate(
+                c * c * found.square.value, c * c * found.square.error, found.square.kind
+            )
+    return BlockCoefficients(value, largest - np.abs(value), kind, square=square)
 
 
 def _at(
@@ -295,8 +329,10 @@ def block_coefficients(
     tolerance: float = 1e-10,
     points: int | None = None,
     samples: int | None = None,
+    *,
+    squared: bool = False,
 ) -> BlockCoefficients:
-    """Coefficients of a block by the rule that fits it."""
+    """Coefficients of a block by the rule that fits it; `squared`: the mean of its square too."""
     if f.r == 1:
         return line_coefficients(f, degree, tolerance)
     if f.r > MAX_VARIABLES:
@@ -304,7 +340,7 @@ def block_coefficients(
             f"a part of the expression mixes {f.r} variables; integrals over more than "
             f"{MAX_VARIABLES} variables that do not separate are not computed"
         )
-    found = grid_coefficients(f, degree, tolerance, points or POINTS)
+    found = grid_coefficients(f, degree, tolerance, points or POINTS, squared=squared)
     if found is not None:
         # All coefficients of a fast oscillation are small next to the function.
         enough = max(1e-6 * float(np.abs(found.value).max()), tolerance * found.size)
@@ -313,6 +349,8 @@ def block_coefficients(
     wanted = (degree + 1) ** (f.r - 1)
     samples = samples or points or min(max(POINTS // wanted, FEWEST_SAMPLES), 1 << 20)
     sobol = sobol_coefficients(f, degree, tolerance, samples)
-    if found is None or float(sobol.error.max()) < float(found.error.max()):
+    if found is None:
         return sobol
-    return found
+    best = sobol if float(sobol.error.max()) < float(found.error.max()) else found
+    squares = [one for one in (sobol.square, found.square) if one is not None]
+    return replace(best, square=min(squares, key=lambda square: square.error))

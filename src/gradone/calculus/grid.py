@@ -14,6 +14,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from ..base.estimate import Estimate
 from .coefficients import BlockCoefficients
 from .hermite import hermite_table, normal_density, orthonormal_hermite
 from .integrand import Integrand, Plane
@@ -31,13 +32,14 @@ _Rule = tuple[_Columns, _Columns]  # nodes and weights of each axis, outermost f
 
 
 def grid_coefficients(
-    f: Integrand, degree: int, tolerance: float, points: int
+    f: Integrand, degree: int, tolerance: float, points: int, *, squared: bool = False
 ) -> BlockCoefficients | None:
     """Coefficients of a block by refining product rules; None if its breaks cannot be followed.
 
     Smooth functions begin with Gauss-Hermite, which is exact for polynomials; where poles near the
     real axis slow it down, panels take over. Each rule is refined until its error is below the
-    tolerance or the next level would exceed the number of `points`.
+    tolerance or the next level would exceed the number of `points`; where the mean of the square is
+    wanted (`squared`), until that is below it as well.
     """
     order, splits = _integration_order(f)
     if f.is_curved or splits is None:
@@ -47,7 +49,7 @@ def grid_coefficients(
         ladders.insert(0, _hermite_rules(f.r, points))
     best: BlockCoefficients | None = None
     for rules in ladders:
-        found, is_enough = _refine(f, order, rules, degree, tolerance)
+        found, is_enough = _refine(f, order, rules, degree, tolerance, squared)
         if best is None or (found and found.error.max() < best.error.max()):
             best = found
         if is_enough:
@@ -56,28 +58,39 @@ def grid_coefficients(
 
 
 def _refine(
-    f: Integrand, order: Sequence[int], rules: Iterator[_Rule], degree: int, tolerance: float
+    f: Integrand,
+    order: Sequence[int],
+    rules: Iterator[_Rule],
+    degree: int,
+    tolerance: float,
+    squared: bool,
 ) -> tuple[BlockCoefficients | None, bool]:
     """Finest coefficients of a ladder of rules, and whether they reach the tolerance.
 
     The error is the last change, plus a thousandth of the change before (a small change by
     accident does not pass for convergence), plus rounding.
     """
-    value: np.ndarray | None = None
+    last: tuple[np.ndarray, float] | None = None
     best: BlockCoefficients | None = None
-    before = math.inf
+    before = before_square = math.inf
     for rule in rules:
-        new, size = _contract(f, order, rule, degree)
-        if value is not None:
-            change = np.abs(new - value)
+        new, size, square = _contract(f, order, rule, degree)
+        if last is not None:
+            change, change_square = np.abs(new - last[0]), abs(square - last[1])
             largest = float(change.max())
             error = np.maximum(change, 0.1 * largest) + 1e-3 * min(before, size)
             error += 64 * _EPS * size * math.sqrt(degree + 1)
-            best = BlockCoefficients(new, error, size=size)
-            before = largest
-            if float(best.error.max()) <= tolerance * size:
+            # One number may agree by accident: the square is not known better than the function.
+            rest = max(change_square, largest * size) + 1e-3 * min(before_square, square)
+            rest += 64 * _EPS * square
+            best = BlockCoefficients(
+                new, error, size=size, square=Estimate(square, rest, "quadrature")
+            )
+            before, before_square = largest, change_square
+            is_enough = float(error.max()) <= tolerance * size
+            if is_enough and (not squared or rest <= tolerance * square):
                 return best, True
-        value = new
+        last = new, square
     return best, False
 
 
@@ -259,24 +272,28 @@ def _graded(t: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def _contract(
     f: Integrand, order: Sequence[int], rule: _Rule, degree: int
-) -> tuple[np.ndarray, float]:
-    """Coefficients (degree + 1,) * r in the order of the variables, and the size of f."""
+) -> tuple[np.ndarray, float, float]:
+    """Coefficients (degree + 1,) * r in the order of the variables, and means of |f| and f^2."""
     total: np.ndarray | float = 0.0
-    size = 0.0
+    size = square = 0.0
     for columns, weights in _chunks(*rule):
         r = len(columns)
         full = [c.reshape(c.shape + (1,) * (r - c.ndim)) for c in columns]
         values = f([full[order.index(axis)] for axis in range(r)])
-        mass = np.abs(values)
-        for w in reversed(weights):
-            mass = (mass * w).sum(axis=-1)
-        size += float(mass)
+        size += _mean(np.abs(values), weights)
+        square += _mean(values * values, weights)
         for z, w in zip(reversed(columns), reversed(weights), strict=True):
             values = _contract_last(values, z, w, degree)
         total = total + values
     # The axes stand in the order of integration; bring them into the order of the variables.
     assert isinstance(total, np.ndarray)
-    return np.transpose(total, np.argsort(list(order))), max(size, 1e-300)
+    return np.transpose(total, np.argsort(list(order))), max(size, 1e-300), square
+
+
+def _mean(values: np.ndarray, weights: _Columns) -> float:
+    for w in reversed(weights):
+        values = (values * w).sum(axis=-1)
+    return float(values)
 
 
 def _contract_last(values: np.ndarray, z: np.ndarray, w: np.ndarray, degree: int) -> np.ndarray:

@@ -13,6 +13,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from ..base.estimate import Estimate
 from .coefficients import BlockCoefficients
 from .hermite import hermite_table
 from .integrand import Integrand
@@ -128,22 +129,25 @@ def sobol_coefficients(
     """
     from scipy.special import stdtrit
 
-    quantile = float(stdtrit(REPLICATES - 1, 0.995))
+    quantile = float(stdtrit(REPLICATES - 1, 0.995)) / math.sqrt(REPLICATES)
     sums = np.zeros((REPLICATES,) + (degree + 1,) * f.r)
+    squares = np.zeros(REPLICATES)
     mass, drawn, batch = 0.0, 0, 1 << _START
     scale = _SCALE / math.sqrt(max(1 - 2 * f.quadratic, 0.05))
     while True:
         for i in range(REPLICATES):
-            part, size = _sums(f, _cloud(f.r, i, drawn, drawn + batch, scale), degree)
+            part, size, square = _sums(f, _cloud(f.r, i, drawn, drawn + batch, scale), degree)
             sums[i] += part
+            squares[i] += square
             mass += size / REPLICATES
         drawn += batch
-        means = sums / drawn
-        value = means.mean(axis=0)
-        error = quantile * means.std(axis=0, ddof=1) / math.sqrt(REPLICATES)
+        means, square_means = sums / drawn, squares / drawn
+        value, error = means.mean(axis=0), quantile * means.std(axis=0, ddof=1)
         enough = float(error.max()) <= tolerance * max(mass / drawn, 1e-300)
         if enough or 2 * drawn * REPLICATES > points:
-            return BlockCoefficients(value, error, "monte_carlo")
+            spread = quantile * float(square_means.std(ddof=1))
+            second = Estimate(float(square_means.mean()), spread, "monte_carlo")
+            return BlockCoefficients(value, error, "monte_carlo", mass / drawn, second)
         # The balance of a Sobol sequence asks for powers of two.
         batch = min(16 * drawn, 1 << int(math.log2(points / REPLICATES))) - drawn
 
@@ -165,12 +169,14 @@ def _cloud(
 
 def _sums(
     f: Integrand, cloud: tuple[np.ndarray, np.ndarray], degree: int
-) -> tuple[np.ndarray, float]:
-    """Sums over points of f he_beta times the importance weight, and of |f|."""
+) -> tuple[np.ndarray, float, float]:
+    """Sums over points of f he_beta, |f| and f^2, all times the importance weight."""
     z, weight = cloud
-    values = f(list(z)) * weight
+    plain = f(list(z))
+    values = plain * weight
+    size, square = float(np.abs(values).sum()), float(values @ plain)
     if not degree:
-        return values.sum().reshape((1,) * f.r), float(np.abs(values).sum())
+        return values.sum().reshape((1,) * f.r), size, square
     total = np.zeros((degree + 1,) * f.r)
     heads = [b for b in itertools.product(range(degree + 1), repeat=f.r - 1) if sum(b) <= degree]
     for start in range(0, len(values), _CHUNK):
@@ -187,4 +193,4 @@ def _sums(
         sums = sum(products[:, i : i + _STRIP] @ tables[-1][:, i : i + _STRIP].T for i in strips)
         for row, head in zip(np.asarray(sums), heads, strict=True):
             total[head] += row
-    return total, float(np.abs(values).sum())
+    return total, size, square

@@ -75,7 +75,10 @@ def parts_of(curves: Iterable[xr.Dataset]) -> list[Part]:
     found = []
     for curve in curves:
         if not hasattr(curve, "data_vars"):
-            raise BadData(f"a chart draws curves (xarray.Dataset), got {type(curve).__name__}")
+            raise BadData(
+                "a chart draws curves (xarray.Dataset), as gd.predict, gd.simulate and gd.compare "
+                f"return them, got {type(curve).__name__}"
+            )
         if "source" in curve.sizes:
             found += [
                 Part(str(name), curve.sel(source=name, drop=True)) for name in curve.source.values

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..base.errors import BadData, did_you_mean
+from ..base.errors import BadData, no_such_parameter
 from ..base.seeds import stream
 from ..learners import LEARNERS
 from ..targets.sampled import Sampled
@@ -161,10 +161,7 @@ def build_learner(simulation: Simulation, replicate: int) -> Any:
     given = dict(simulation.parameters)
     for name in given:
         if name not in known:
-            raise BadData(
-                f"'{simulation.learner}' has no parameter '{name}'. Allowed: {', '.join(known)}."
-                f"{did_you_mean(name, known)}"
-            )
+            raise BadData(no_such_parameter(simulation.learner, name, known))
     # Where it has a default the learner also works without the link, and then does so.
     if "channel" in known and known["channel"].default is inspect.Parameter.empty:
         given.setdefault("channel", simulation.target)

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from ..base.errors import BadData, did_you_mean
+from ..base.errors import BadData, did_you_mean, no_such_parameter
 from .algorithms import FAMILIES, KINDS, Algorithm, all_algorithms, find_algorithm, relevant
 from .spec_text import Where, line_of
 from .spec_values import is_axis, value_defects, values_of
@@ -138,8 +138,7 @@ def _algorithm(where: Where, entry: Any) -> tuple[list[Defect], Algorithm | None
     for key, value in own.items():
         if not algorithm.understands(key):
             known = sorted(algorithm.parameters)
-            text = f"'{name}' has no parameter '{key}'. Allowed: {', '.join(known)}."
-            defects.append(Defect((*where, key), text + did_you_mean(key, known)))
+            defects.append(Defect((*where, key), no_such_parameter(name, key, known)))
         else:
             defects += [Defect((*where, key, *at), text) for at, text in value_defects(key, value)]
     defects += _contradictions(where, own)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
+import threading
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -13,7 +15,11 @@ from ..base.children import Call, Child, answer_calls
 
 
 class Unanswered(Exception):
-    """A question that has no answer: it took too long, or its process ended."""
+    """A question that has no answer: it took too long, or (a failure) its process ended."""
+
+    def __init__(self, words: str, *, is_failure: bool = False) -> None:
+        super().__init__(words)
+        self.is_failure = is_failure
 
 
 class Crew:
@@ -105,7 +111,7 @@ class Crew:
             ) from None
         kind, value, _ = child.receive()
         if kind == "failure":
-            raise Unanswered(value)
+            raise Unanswered(value, is_failure=True)
         return value
 
     def _give_back(self, child: Child | None) -> None:
@@ -116,7 +122,7 @@ class Crew:
         """A new process, ready to answer; if there is an old one, in its place."""
         if old is not None:
             await asyncio.shield(asyncio.to_thread(old.end))
-        child = await asyncio.to_thread(Child, self._context, self._life)
+        child = await started(self._context, self._life)
         try:
             child.start("question", 0, self._first)
             await readable(child.connection)
@@ -176,6 +182,36 @@ def resident_bytes(pid: int | None) -> int:
     except OSError:
         return 0
     return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+
+async def started(context: Any, life: Callable[[Any], None]) -> Child:
+    """A new child.
+
+    The first one waits for seconds of imports. Who interrupts the lab meanwhile need not: unlike
+    those of :func:`asyncio.to_thread`, the thread of this is not waited for at the end.
+    """
+    loop = asyncio.get_running_loop()
+    found: asyncio.Future[Child] = loop.create_future()
+
+    def tell(child: Child | None, error: BaseException | None) -> None:
+        if found.done():
+            return  # without anybody who holds it, the child ends
+        if child is not None:
+            found.set_result(child)
+        elif error is not None:
+            found.set_exception(error)
+
+    def start() -> None:
+        child, problem = None, None
+        try:
+            child = Child(context, life)
+        except Exception as error:
+            problem = error
+        with contextlib.suppress(RuntimeError):  # there is no loop any more
+            loop.call_soon_threadsafe(tell, child, problem)
+
+    threading.Thread(target=start, daemon=True).start()
+    return await found
 
 
 async def readable(connection: Any) -> None:

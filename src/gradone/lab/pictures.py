@@ -13,6 +13,9 @@ from .contestants import source_color
 from .labels import AXES, QUANTITIES
 
 Events = Iterable[Mapping[str, Any]]
+_DASHES = ("solid", "dash", "dot", "dashdot")
+_MARKERS = ("circle", "square", "diamond", "triangle")
+_MANY = 40
 _NAMED = 8  # paths that have room in a legend
 _EMPTY = "this run has no numbers to draw yet: wait, or choose another quantity"
 
@@ -58,9 +61,13 @@ def _series(
 ) -> Series:
     x, y, e = (list(column) for column in zip(*rows, strict=True))
     kind, color = source.partition(":")[0], source_color(source)
+    place = int(part.removeprefix("z") or 1) - 1  # which direction
     if kind == "theory":
-        return line(f"{label}, theory{part and ', ' + part}", x, y, color=color)
-    return points(f"{label}{part and ', ' + part}, seed {seed}", x, y, e, color=color)
+        name = f"{label}, theory{part and ', ' + part}"
+        return line(name, x, y, color=color, dash=_DASHES[place % 4])
+    # Many points, as those of a training, would hide the line if they were large.
+    marks: Any = {"marker": _MARKERS[place % 4], "size": 2.0 if len(x) > _MANY else 4.0}
+    return points(f"{label}{part and ', ' + part}, seed {seed}", x, y, e, color=color, **marks)
 
 
 def plane_chart(parameters: Mapping[str, Any], events: Events) -> Chart:

@@ -101,7 +101,7 @@ def arguments(target: Any, name: str, values: Mapping[str, float]) -> dict[str, 
         return {**values, **({"activation": one.activation} if one.activation else {})}
     given = {key: value for key, value in values.items() if key != "overlap"}
     start = neurons.start_of(target, values["overlap"])
-    return {**given, "rule": one.rule, "init": start, "points": 2048, **neurons.student(target)}
+    return {**given, "rule": one.rule, "init": start, "points": 1024, **neurons.student(target)}
 
 
 def curves(

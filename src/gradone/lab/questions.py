@@ -209,7 +209,8 @@ class Questions:
         try:
             found = await self._crew.answer(child, job.question.call)
         except Unanswered as error:
-            _LOG.error("no answer to %.200s: %s", job.question.key, error)
+            level = logging.ERROR if error.is_failure else logging.WARNING
+            _LOG.log(level, "no answer to %.200s: %s", job.question.key, error)
             self._finish(job, error)
         except BaseException:
             self._finish(job, Unanswered("the lab has stopped working on it"))

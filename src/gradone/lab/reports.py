@@ -112,7 +112,8 @@ def of_run(parameters: Mapping[str, Any], events: Iterable[Mapping[str, Any]]) -
     sources = [event["source"] for event in told if event["kind"] == "curve"]
     flow = {"plain": "sgd_flow", "extragradient": "sgd_flow"}
     names = [one.partition(":")[2] for one in dict.fromkeys(sources) if one.startswith("theory:")]
-    seeds = f"seeds {given['seed']} to {given['seed'] + given['seeds'] - 1}"
+    first, last = given["seed"], given["seed"] + given["seeds"] - 1
+    seeds = f"seed {first}" if first == last else f"seeds {first} to {last}"
     state = "" if end == "done" else f"The run was not complete ({end}): curves may be short. "
     return _page(
         find_target(given["target"], given["noise"]),

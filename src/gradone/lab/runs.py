@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from ..base.children import Child
 from ..base.errors import GradoneError
-from .crew import limit_memory, readable
+from .crew import limit_memory, readable, started
 from .questions import Busy
 from .settings import Settings
 from .turns import Turns
@@ -173,7 +173,7 @@ class Runs:
 
     async def _perform(self, run: Run) -> None:
         life = partial(_live, self._stream, run.parameters, self._settings.run_bytes)
-        child = await asyncio.to_thread(Child, self._context, life)
+        child = await started(self._context, life)
         try:
             async with asyncio.timeout(self._settings.run_seconds):
                 await self._listen(run, child)

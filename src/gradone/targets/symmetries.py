@@ -131,15 +131,21 @@ def symmetry_group(expression: Expression) -> SymmetryGroup:
     found = tangents(expression)
     connected = rotations_that_keep(found)
     unused = null_space(found.normals) if len(found.normals) else np.eye(r)
-    keeps = _Invariance(expression)
+    keeps = Invariance(expression)
     kept: _Cosets = []
     for maps in candidate_maps(expression, connected, unused):
         kept += keeps.select(maps)
     return SymmetryGroup(np.array(_closed(kept, connected)), connected)
 
 
-class _Invariance:
-    """Test of maps on random points."""
+class Invariance:
+    """Test on random points whether a function stays the same.
+
+    Parameters
+    ----------
+    expression : Expression
+        The function.
+    """
 
     def __init__(self, expression: Expression) -> None:
         self.expression = expression
@@ -151,7 +157,14 @@ class _Invariance:
         usable = np.isfinite(size)
         self.z, self.value, size = z[usable], value[usable], size[usable]
         # What is typical counts where the function happens to vanish.
-        self.allowed = _SAME * np.maximum(size, 1e-3 * np.median(size))
+        typical = np.median(size[size > 0]) if size.any() else 0.0
+        self.allowed = _SAME * np.maximum(size, 1e-3 * typical)
+
+    def is_kept_by(self, other: Expression) -> bool:
+        """Whether another expression of the same variables is the same function."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            gaps = np.abs(np.asarray(other(self.z)) - self.value)
+        return bool((gaps <= self.allowed).all())
 
     def select(self, maps: np.ndarray) -> _Cosets:
         """Those of the maps (m, r, r) that keep the function."""

@@ -48,16 +48,17 @@ def tangents(expression: Expression) -> Tangents:
     (True, [[0.0, 1.0]])
     """
     r, tree = expression.r, expression.tree
-    parts = [_smooth(tree, r)]
+    parts = [smooth_tangents(expression)]
     for surface in _break_surfaces(tree):
         parts.append(_jumps(tree, surface, r))
     points, normals = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     return Tangents(points, normals)
 
 
-def _smooth(tree: Node, r: int) -> Tangents:
-    z = random_points(_POINTS, r, part="gradients")
-    slopes = gradient(tree, z)
+def smooth_tangents(expression: Expression) -> Tangents:
+    """Gradients at random points."""
+    z = random_points(_POINTS, expression.r, part="gradients")
+    slopes = gradient(expression.tree, z)
     with np.errstate(over="ignore", invalid="ignore"):
         size = np.linalg.norm(slopes, axis=1)
         change = size * np.linalg.norm(z, axis=1)

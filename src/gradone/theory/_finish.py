@@ -9,6 +9,7 @@ import numpy as np
 from ..targets.posterior import PosteriorChannel
 from ._climb import Climb
 from ._folding import Symmetries, invariances, symmetrized
+from ._refined import CHANNEL_ERROR, Refined, left_by_rules, scalar_errors
 from ._state_evolution import Averages, averages, overlap_step, symmetric_basis
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 UNLEARNED = 1e-4  # overlaps below it belong to directions that are not learned
 PERFECT = 1 - 1e-5  # overlaps above it are perfect recovery
+_ALMOST_PERFECT = 5e-5  # what is missing to full overlap where posteriors are very narrow
 COARSE = {1: 0, 2: -2, 3: -1, 4: -1}  # resolution of the rule over prior means in a coarse climb
 _RATES = {1: 0, 2: -1, 3: -1, 4: -1}  # the same for derivatives of the map
 _FIRST = {1: 1, 2: 0, 3: 1, 4: 1}  # the same for the first answer
@@ -23,8 +25,6 @@ _FINEST, _FINEST_NESTED = 1, 3  # and how fine it may become
 _GOAL = 1e-4  # error at which an answer is not refined
 _GOAL_SHARE = 5e-3  # the same as a share of the distance from no overlap and from full overlap
 _RESOLVED = 0.6  # share of the goal that is left to the rules
-# Of a refinement by one or by two rules: they are not trusted to converge faster.
-_LEAST_GAIN = {1: 0.02, 2: 0.1}
 CLOSE = 0.03  # what comes so close to turning out otherwise is not decided by a coarse climb
 TOLERANCE = 1e-7  # of a finished fixed point
 _NEAR = 0.02  # farthest that the end of a coarse climb may be from the fixed point
@@ -56,20 +56,6 @@ class FixedPoint(NamedTuple):
     converged: bool
     status: str
     """What happened, in words."""
-
-
-class Refined(NamedTuple):
-    """Averages at one overlap matrix by rules over prior means that become finer."""
-
-    rules: tuple[Averages, ...]
-    """From the coarsest to the finest rule."""
-    finer: Averages
-    """What a finer channel adds."""
-
-    @property
-    def best(self) -> Averages:
-        """By the finest rule, with what a finer channel adds."""
-        return self.rules[-1].plus(self.finer)
 
 
 def finish(
@@ -107,23 +93,25 @@ def finish(
     best = reached.at.best
     step = gradients @ reached.step
     log_evidence, test_mse = np.array(best[1:]) + reached.change + step
-    errors = _scalar_errors(reached.at) + reached.error * np.abs(gradients).sum(axis=1)
+    errors = scalar_errors(reached.at) + reached.error * np.abs(gradients).sum(axis=1)
     errors += _CHANGE_ERROR * np.abs(reached.change) + _DERIVATIVE_ERROR * np.abs(step)
     J = [at.information for at in reached.at.rules]
-    spread = _left_by_rules(*J) + np.abs(best.information - J[-1])
+    spread = left_by_rules(*J) + CHANNEL_ERROR * np.abs(best.information - J[-1])
+    missing = _missing_to_perfect(reached.M)
+    if missing.size == evolution.r:  # then the label is known, up to its noise
+        errors[1] = max(errors[1], abs(test_mse - evolution.target.noise))
     at_error = Averages(spread, *map(float, errors))
     status = (
         "converged"
         if found.converged
         else f"state evolution stopped after {count} evaluations of the map at alpha = "
-        f"{alpha:g}, where a deviation shrinks by {rate:.4f} per iteration; "
-        "near a threshold convergence is slow"
+        f"{alpha:g}: {_why_not(found.M, rate)}"
     )
     # Differences are taken at a low resolution, and next to the fixed point.
     rate_error = _RATE_ERROR * rate + reached.error / max(1e-3, 1 - rate)
     return FixedPoint(
         reached.M,
-        reached.error,
+        float(missing.max(initial=reached.error)),
         Averages(best.information, float(log_evidence), float(test_mse)),
         at_error,
         rate,
@@ -132,6 +120,17 @@ def finish(
         found.converged,
         status,
     )
+
+
+def _why_not(M: np.ndarray, rate: float) -> str:
+    """Why a climb did not end."""
+    overlap = float(np.linalg.eigvalsh(M)[-1])
+    if overlap > 1 - _ALMOST_PERFECT:
+        return (
+            f"at an overlap of {overlap:.6f} the posterior is narrower than the rules over prior "
+            "means resolve; ask for a smaller alpha"
+        )
+    return f"a deviation shrinks by {rate:.4f} per iteration; near a threshold that is slow"
 
 
 class _Root(NamedTuple):
@@ -240,37 +239,7 @@ def _unresolved(
     *levels, best = (
         solve @ _coordinates(averages, M, alpha, basis) for averages in (*at.rules, at.best)
     )
-    return _left_by_rules(*levels), np.abs(best - levels[-1])
-
-
-def _left_by_rules(*levels: np.ndarray) -> np.ndarray:
-    r"""Error of the finest of three rules, or of five nested ones, with steps that shrink.
-
-    By the square root of two from one to the next. The error of the trapezoidal rule of step h
-    falls like :math:`\exp(-c/h^2)`: a refinement gains the square of what the one before gained.
-    Of nested rules, two in a row may share their error, that along the axes or that along the
-    diagonals: then two refinements are one.
-
-    Examples
-    --------
-    >>> _left_by_rules(np.array([1.1]), np.array([0.2]), np.array([0.1])).round(3).tolist()
-    [0.002]
-    >>> _left_by_rules(*np.array([[1.1], [1.0], [0.3], [0.1], [0.1]])).round(3).tolist()
-    [0.03]
-    """
-    *coarser, fine = levels
-    half = len(coarser) // 2
-    changes = np.abs(np.array(coarser) - fine)
-    before, last = float(changes[:half].max(initial=0.0)), changes[half:].max(axis=0)
-    gain = (float(last.max(initial=0.0)) / before) ** 2 if before else 1.0
-    return last * min(max(gain, _LEAST_GAIN[half]), 1.0)
-
-
-def _scalar_errors(at: Refined) -> np.ndarray:
-    """Errors of the mean of log Z and of the error of labels where they were computed."""
-    *levels, best = (np.array(averages[1:]) for averages in (*at.rules, at.best))
-    by_rules = [_left_by_rules(*column) for column in np.array(levels).T[:, :, None]]
-    return np.concatenate(by_rules) + np.abs(best - levels[-1])
+    return left_by_rules(*levels), CHANNEL_ERROR * np.abs(best - levels[-1])
 
 
 def _updated(solve: np.ndarray, move: np.ndarray, change: np.ndarray) -> np.ndarray:
@@ -294,6 +263,12 @@ def _room(M: np.ndarray) -> float:
     overlaps = np.linalg.eigvalsh(M)
     learned = overlaps[(overlaps >= UNLEARNED) & (overlaps < PERFECT)]
     return float(np.minimum(learned, 1 - learned).min(initial=1.0))
+
+
+def _missing_to_perfect(M: np.ndarray) -> np.ndarray:
+    """What the overlaps lack that stand for perfect recovery: the iteration stops short of it."""
+    overlaps = np.linalg.eigvalsh(M)
+    return 1 - overlaps[overlaps >= PERFECT]
 
 
 def _learned_basis(evolution: StateEvolution, M: np.ndarray) -> np.ndarray:

@@ -11,7 +11,8 @@ from ..targets.language.tree import Call, nodes
 from ..targets.posterior import PosteriorChannel, posterior_channel
 from ..targets.target import Target
 from ._climb import Climb, climb
-from ._finish import CLOSE, COARSE, TOLERANCE, UNLEARNED, FixedPoint, Refined, finish
+from ._finish import CLOSE, COARSE, TOLERANCE, UNLEARNED, FixedPoint, finish
+from ._refined import Refined
 from ._state_evolution import (
     Averages,
     averages,

@@ -96,7 +96,8 @@ def integrate(
             rtol=tolerance,
             atol=tolerance,
         )
-    done = [unpack(state) for state in found.y.T]
+    # Where the run ends before the first time, y is an empty list instead of an array.
+    done = [unpack(state) for state in np.transpose(found.y)]
     missing = len(times) - len(done)
     nothing = Neurons(*(np.full_like(part, np.nan) for part in start))
     M, rest, a, b = (np.stack(parts) for parts in zip(*done, *[nothing] * missing, strict=True))

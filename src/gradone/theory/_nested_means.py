@@ -61,16 +61,22 @@ def nesting_axes(expression: Expression, M: np.ndarray) -> list[Axis] | None:
     ([1.0, 0.0], [1.0])
     ([0.0, 1.0], [0.0])
     """
+    axes = _axes(expression, M)
+    return None if any(axis.overlap > PERFECT for axis in axes) else axes or None
+
+
+def _axes(expression: Expression, M: np.ndarray) -> list[Axis]:
+    """The same, also for a posterior that is a point; empty if there are none."""
     planes, is_curved = expression.breaks
     overlaps, Q = np.linalg.eigh(M)
     learned = overlaps > 1e-15
     count = int(learned.sum())
-    if is_curved or count not in (1, 2) or overlaps[-1] > PERFECT:
-        return None
+    if is_curved or count not in (1, 2):
+        return []
     if overlaps[learned][0] < _LITTLE or count == 1:
         return [_axis(direction, planes, M) for direction in Q[:, learned].T]
     if len(M) > 2:
-        return None
+        return []
     families: list[tuple[np.ndarray, list[Plane]]] = []
     for plane in planes:
         normal = np.array(plane.normal) / np.linalg.norm(plane.normal)

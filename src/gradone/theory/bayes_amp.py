@@ -8,6 +8,7 @@ import numpy as np
 
 from ..base.curves import curve
 from ..base.errors import BadData
+from ..targets.essential import essential
 from ..targets.posterior import MAX_DIRECTIONS
 from ..targets.target import Target
 from ._finish import FixedPoint
@@ -107,7 +108,7 @@ class BayesAMPTheory(Theory):
 
 def posterior_obstacle(target: Target) -> str | None:
     """Why the posterior of a target's directions cannot be computed, or None."""
-    used = len(target.expression.span)
+    used = len(essential(target.expression).span)
     if used > MAX_DIRECTIONS:
         return (
             f"the target depends on {used} directions, the posterior is an integral over at "

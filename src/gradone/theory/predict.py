@@ -11,7 +11,7 @@ import numpy as np
 
 from ..base.axes import axis_values
 from ..base.curves import STATUS, check_curve, curve
-from ..base.errors import BadData, NotConverged, did_you_mean
+from ..base.errors import BadData, NotConverged, no_such_parameter
 from ..targets.sampled import Sampled
 from ..targets.target import as_target
 from ._registry import THEORIES, Theory, obstacle, refusal
@@ -84,10 +84,7 @@ def checked_axes(theory: Theory, given: Mapping[str, Any]) -> dict[str, Any]:
     allowed = [p for p in parameters if p != "target"]
     for argument in given:
         if argument not in allowed:
-            raise BadData(
-                f"'{theory.name}' has no argument '{argument}'. Allowed: {', '.join(allowed)}."
-                f"{did_you_mean(argument, allowed)}"
-            )
+            raise BadData(no_such_parameter(theory.name, argument, allowed))
     required = [p for p in allowed if parameters[p].default is inspect.Parameter.empty]
     if missing := [p for p in required if p not in given]:
         raise BadData(

@@ -58,8 +58,9 @@ def test_every_slider_moves_the_curve(open_page: Open) -> None:
     before = drawn(page, "one_step")
     for name in ("top", "noise", "one_step-batch_ratio", "one_step-step_size",
                  "one_step-width_ratio", "one_step-ridge"):  # fmt: skip
+        drawings = page.get_attribute("#predict-plot", "data-drawn")
         press(page, name, "ArrowRight", 8)
-        page.wait_for_selector("#predict-plot:not([data-theory])", state="attached")
+        expect(page.locator("#predict-plot")).not_to_have_attribute("data-drawn", drawings)
         after = drawn(page, "one_step")
         assert after != before, name
         before = after
@@ -93,8 +94,9 @@ def test_theories_that_do_not_cover_a_target_say_why(open_page: Open) -> None:
 def test_quantities_can_be_chosen(open_page: Open) -> None:
     page = open_page("?tab=predict&theory=bayes_amp&target=" + quote("sign(z1*z2)"))
     assert len(drawn(page, "bayes_amp")) == 1
+    drawings = page.get_attribute("#predict-plot", "data-drawn")
     page.select_option("#predict-quantity", "cosine2")
-    page.wait_for_selector("#predict-plot:not([data-theory])", state="attached")
+    expect(page.locator("#predict-plot")).not_to_have_attribute("data-drawn", drawings)
     curves = drawn(page, "bayes_amp")
     assert len(curves) == 2
     # Nothing is found below pi^2/4, both directions alike above.

@@ -195,7 +195,7 @@ def test_bad_numbers_do_not_start(open_page: Open) -> None:
     assert page.evaluate("() => document.getElementById('watch-d').checkValidity()") is False
     assert "run=" not in page.url
     page.fill("#watch-d", "32")
-    page.uncheck("#algorithms input:checked")
+    page.click("#algorithms input[value=random_features]")
     page.click("#start")
     expect(page.locator("#watch-state.bad")).to_contain_text("at least one algorithm")
 

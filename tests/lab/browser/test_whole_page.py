@@ -123,8 +123,9 @@ def test_predictions_by_keys(open_page: Open) -> None:
     page.keyboard.press("Space")
     page.wait_for_selector('#predict-plot[data-theory="random_features,one_step"]')
     go(page, "#slider-one_step-ridge")
+    drawings = page.get_attribute("#predict-plot", "data-drawn")
     page.keyboard.press("ArrowLeft")
-    page.wait_for_selector("#predict-plot:not([data-theory])", state="attached")
+    expect(page.locator("#predict-plot")).not_to_have_attribute("data-drawn", drawings)
     page.wait_for_selector('#predict-plot[data-theory="random_features,one_step"]')
     assert "one_step.ridge" in page.url
 
@@ -190,8 +191,9 @@ def test_the_tour_by_keys(open_page: Open) -> None:
     expect(page.locator("#tour-title")).to_have_text("2. One giant step")
     page.wait_for_selector("#tour-plot[data-page='2']")
     go(page, "#tour-sliders input")
+    drawings = page.get_attribute("#tour-plot", "data-drawn")
     page.keyboard.press("ArrowLeft")
-    page.wait_for_selector("#tour-plot:not([data-page])", state="attached")
+    expect(page.locator("#tour-plot")).not_to_have_attribute("data-drawn", drawings)
     page.wait_for_selector("#tour-plot[data-page='2']")
 
 

@@ -67,3 +67,18 @@ def test_panels_end_at_the_breaks():
         both = 2 * above(np.maximum(jump, step)) - above(step)
         exact = share @ (abs(z - 0.2) + 2 * above(jump) - 1 + z * both)
         assert abs(means[i] - exact) < 1e-7
+
+
+@pytest.mark.parametrize("step", [0.5, 0.05, 0.004])
+def test_panels_of_any_size_have_the_mean_of_a_kink(step):
+    """E|z| in closed form, with the break inside, at the rim, and beyond the nodes.
+
+    Would catch: a long panel whose rules do not join, a line without a break that is taken for one
+    with, a weight that is not divided among the rules of a panel.
+    """
+    mean, deviation = np.array([0.3, -4.0, 6.9, 20.0]), 0.8
+    nodes = panel_nodes([Plane((1.0,), 0.0)], mean[:, None], np.array([[deviation]]), [step], 8.0)
+    found = np.bincount(nodes.owner, nodes.weight * np.abs(nodes.z[:, 0]))
+    t = mean / deviation
+    exact = mean * (2 * ndtr(t) - 1) + deviation * np.sqrt(2 / np.pi) * np.exp(-(t**2) / 2)
+    assert found == pytest.approx(exact, abs=1e-11)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ..queries.stages import Learnability, Stage
 
 _UNKNOWN = "unknown"
+_PROPORTIONAL = 0.1  # fewer samples per dimension are not "a number proportional to d"
 
 
 def query_rows(expression: Expression, answer: Learnability, sizes: Sizes) -> list[PlanRow]:
@@ -62,12 +63,11 @@ def amp_row(expression: Expression, answer: Learnability, sizes: Sizes) -> PlanR
     """Bayes-AMP: every stage whose threshold n/d has passed."""
     opened = [s for s in answer.stages if math.isfinite(s.threshold.value)]
     alpha = sizes.n / sizes.d
-    reached = Subspace.zero(expression.r)
+    reached, is_sure = Subspace.zero(expression.r), True
     for stage in opened:
-        # "Any number of samples proportional to d" still means about d of them.
-        if alpha <= stage.threshold.value or (not stage.threshold.value and alpha < 1):
+        if not _is_open(stage, alpha):
             break
-        reached = stage.subspace
+        reached, is_sure = stage.subspace, is_sure and not stage.is_bound
     notes = []
     if any(stage.is_bound for stage in opened):
         notes.append("later thresholds are lower bounds: they assume the first stages are exact")
@@ -76,7 +76,7 @@ def amp_row(expression: Expression, answer: Learnability, sizes: Sizes) -> PlanR
         power = f"; queries need d^{max(1.0, worst / 2):g}" if worst > 2 else ""
         notes.append(f"never at n ~ d: {answer.never!r}{power}")
     notes.append(answer.undecided)
-    return _threshold_row(
+    row = _threshold_row(
         "Bayes-AMP",
         answer,
         opened,
@@ -86,14 +86,14 @@ def amp_row(expression: Expression, answer: Learnability, sizes: Sizes) -> PlanR
         "; ".join(part for part in notes if part),
         ("aubin2018committee", "troiani2024limits"),
     )
+    return row if is_sure else replace(row, here=f"{row.here}, at best")
 
 
 def spectral_row(expression: Expression, answer: Learnability, sizes: Sizes) -> PlanRow:
     """Optimal spectral method: the first stage only."""
     first = [s for s in answer.stages[:1] if math.isfinite(s.threshold.value)]
     alpha = sizes.n / sizes.d
-    is_open = bool(first) and alpha > first[0].threshold.value
-    is_open = is_open and (alpha >= 1 or first[0].threshold.value > 0)
+    is_open = bool(first) and _is_open(first[0], alpha)
     reached = first[0].subspace if is_open else Subspace.zero(expression.r)
     note = "weak recovery; a first stage of order 1 uses the mean of x given y"
     note = note if first else answer.undecided
@@ -109,6 +109,10 @@ def spectral_row(expression: Expression, answer: Learnability, sizes: Sizes) -> 
     )
 
 
+def _is_open(stage: Stage, alpha: float) -> bool:
+    return alpha > (stage.threshold.value or _PROPORTIONAL)
+
+
 def _threshold_row(
     name: str,
     answer: Learnability,
@@ -122,7 +126,8 @@ def _threshold_row(
     constant: Estimate | None = opened[-1].threshold if opened else None
     needs = "n >> d" if answer.is_complete else _UNKNOWN
     if constant is not None:
-        needs = f"n > {constant.value:.5g} d" if constant.value else "n ~ d, any constant"
+        bound = " or more" if any(stage.is_bound for stage in opened) else ""
+        needs = f"n > {constant.value:.5g} d{bound}" if constant.value else "n ~ d, any constant"
     error, reason = plateau_or_reason(expression, reached, 0)
     return PlanRow(
         name,

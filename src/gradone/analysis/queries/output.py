@@ -29,7 +29,7 @@ from ...targets.language.expression import Expression
 from ...targets.language.structure import parity
 from ...targets.language.transform import given
 from ...targets.language.tree import Node, variables
-from ..frame import natural_frame, rewrite
+from ..frame import rewrite, typed_frame
 from ..subspace import Subspace
 from .effort import Effort
 from .embedding import embedding, order_indices
@@ -80,7 +80,7 @@ def _known_grams(
 ) -> Grams:
     if _is_constant(expression):
         return {k: _zero(expression.r, k) for k in orders}
-    framed = natural_frame(expression)
+    framed = typed_frame(expression)
     f, nothing = framed.expression, Subspace.zero(framed.expression.r)
     # Orders 1 and 2 together share their points with all other targets.
     seen = orders if max(orders) <= 2 else [k for k in orders if not vanishes(f, nothing, k)]

@@ -25,7 +25,7 @@ export function drawTraces(place, traces, layout) {
   const room = 22 * legendRows(traces, width) + 6;
   return window.Plotly.react(place, traces, {
     font: font(), height: (isNarrow ? 310 : 370) + room, margin: { l: isNarrow ? 52 : 64, r: 14, t: 10, b: 56 + room }, paper_bgcolor: "white", plot_bgcolor: "white",
-    legend: { orientation: "h", yref: "container", y: 0, yanchor: "bottom", x: 0, font: { size: 13 } },
+    legend: { orientation: "h", yref: "container", y: 0, yanchor: "bottom", x: 0, font: { size: 13 }, tracegroupgap: 0 },
     hovermode: "closest", showlegend: true,
     ...layout, xaxis: titled(axis, layout.xaxis), yaxis: titled(axis, layout.yaxis),
   }, CONFIG);

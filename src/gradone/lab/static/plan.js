@@ -47,7 +47,7 @@ function show(found) {
     const margin = isFinite ? `${isEnough ? "+" : "−"}${Math.abs(row.margin).toFixed(2)}` : "−∞";
     const error = row.plateau ? String(Number(Number(row.plateau.value).toPrecision(4))) : "?";
     const cell = (text, kind = "") => element("td", { class: kind }, ...scripted(String(text)));
-    return element("tr", { class: isEnough && row.here ? "enough" : "" }, element("td", {}, element("b", {}, row.algorithm)), cell(row.needs),
+    return element("tr", { class: isEnough && row.here && row.here !== "nothing" ? "enough" : "" }, element("td", {}, element("b", {}, row.algorithm)), cell(row.needs),
       cell(margin, `number ${isEnough ? "yes" : "no"}`), cell(error, "number"), cell(row.here || "nothing"), cell(row.note));
   });
   byId("plan-table").replaceChildren(

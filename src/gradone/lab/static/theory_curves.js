@@ -11,8 +11,9 @@ const SLOW = ["bayes_amp", "reused_batch"];   // each of their points takes a wh
 export async function follow({ kind, target, theories, sliders, top, plot, quantity, told }) {
   const found = new Map(), notes = new Set();
   const { axis } = theories[0];
-  // Plateaus are known at once; other curves take longer the more points they have.
-  for (const isFine of axis === "kappa" ? [true] : [false, true]) {
+  // Where a curve takes longer the more points it has, a coarse one comes first.
+  const isSlow = theories.some((one) => SLOW.includes(one.key));
+  for (const isFine of isSlow ? [false, true] : [true]) {
     for (const theory of theories) {
       const points = !isFine ? 4 : SLOW.includes(theory.key) ? 12 : 24;
       const own = Object.entries(sliders).filter(([name]) => name.startsWith(`${theory.key}.`));
@@ -24,6 +25,7 @@ export async function follow({ kind, target, theories, sliders, top, plot, quant
       told(!isFine || theory !== theories.at(-1));
     }
   }
+  plot.setAttribute("data-drawn", Number(plot.getAttribute("data-drawn")) + 1);
   return [...notes];
 }
 

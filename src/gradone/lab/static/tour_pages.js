@@ -19,7 +19,7 @@ export const PAGES = [
     watch: { algorithms: "random_features,giant_step" },
     text: [
       "Now let the first layer move once, on a batch of its own, with a step as large as the number of neurons allows. The gradient has one large singular value: a spike along the linear part of the target, and all neurons turn towards it (Ba et al. 2022). This needs no more than n of order d samples (Dandi et al. 2023).",
-      "The readout that is then fitted on fresh samples can use any function of this direction, not only the linear one. The curves compare the same network without the step, which stops at the best linear function, and with it: exact formulas in the limit of large dimensions (Cui et al. 2024). Make the step smaller: the curve rises again.",
+      "The readout that is then fitted on fresh samples can use any function of this direction, not only the linear one. The curves compare the same network without the step, which can do no better than the best linear function, and with it: exact formulas in the limit of large dimensions (Cui et al. 2024). Make the step smaller: the curve rises again.",
     ],
     papers: "Ba et al. 2022, arXiv:2205.01445; Dandi et al. 2023, arXiv:2305.18270; Cui et al. 2024, arXiv:2402.04980",
   },

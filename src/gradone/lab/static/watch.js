@@ -22,7 +22,8 @@ export function startWatch() {
   onChange((keys) => {
     if (touches(keys, "run") && !state.run) forget();
     if (touches(keys, "quantity", "shown")) redraw();
-    if (state.tab === "watch" && touches(keys, "tab", "target", "noise", "view", "algorithms", "d", "seeds", "seed")) load();
+    // What somebody has just set is not drawn again: a click between press and release would be lost.
+    if (state.tab === "watch" && touches(keys, "tab", "target", "noise", "view")) load();
   });
   if (state.run) attach(state.run);
   if (state.tab === "watch") load();

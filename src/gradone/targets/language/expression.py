@@ -16,6 +16,7 @@ from ...calculus.expansion import (
     HermiteExpansion,
     expectation,
     hermite_expansion,
+    knows_its_square,
 )
 from ...calculus.integrand import Plane, SeparableSum
 from ...calculus.polynomial import Polynomial
@@ -224,12 +225,8 @@ def _expansion(expression: Expression, degree: int) -> HermiteExpansion:
     if degree in range(_ENERGIES, _LEAPS) and widest <= 2:
         return _expansion(expression, _LEAPS).up_to(degree)
     expansion = hermite_expansion(form, degree)
-    if not form.terms:  # polynomials know their second moment
+    if knows_its_square(form, degree):
         return expansion
-    # Where product rules do not resolve the function, they do not resolve its square.
-    worst = float(expansion.error.max())
-    is_rough = worst > max(1e-6 * float(np.abs(expansion.value).max()), 1e-9)
     # As many points as coefficients of high degrees have: they share the error.
     samples = FEWEST_SAMPLES if degree > 2 else None
-    second = expectation(expression.square, points=1 if is_rough else None, samples=samples)
-    return replace(expansion, second_moment=second)
+    return replace(expansion, second_moment=expectation(expression.square, samples=samples))

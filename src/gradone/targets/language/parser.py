@@ -301,10 +301,11 @@ class _Parser:
         self._close(bracket)
         if len(arguments) != arity:
             words = "one argument" if arity == 1 else f"{arity} arguments"
+            example = f"{token.text}({self._example(arity)})"
+            if arity == 2 and len(arguments) > 2:
+                example = f"{token.text}({self.letter}1, {token.text}({self.letter}2, ...))"
             self._fail(
-                f"'{token.text}' takes {words}, got {len(arguments)}",
-                token,
-                f"Write {token.text}({self._example(arity)}).",
+                f"'{token.text}' takes {words}, got {len(arguments)}", token, f"Write {example}."
             )
         return self._bounded(call(token.text, *arguments), token)
 

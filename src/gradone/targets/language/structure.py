@@ -22,6 +22,7 @@ from .tree import (
     Quotient,
     Sum,
     Variable,
+    add,
     children,
     fold,
     is_constant,
@@ -229,7 +230,11 @@ def _forms(node: Node, r: int) -> list[np.ndarray]:
     polynomial = polynomial_of(node, r)
     if polynomial is not None:
         return _essential_forms(polynomial)
-    return [row for child in children(node) for row in _forms(child, r)]
+    parts = list(children(node))
+    if isinstance(node, Sum):  # terms of a polynomial count together: z1 - z2 is one form
+        known = [term for term in parts if polynomial_of(term, r) is not None]
+        parts = [add(known), *(term for term in parts if term not in known)]
+    return [row for part in parts for row in _forms(part, r)]
 
 
 def _essential_forms(polynomial: Polynomial) -> list[np.ndarray]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...base.errors import OutOfRegime
+from ..essential import essential_target
 from ..target import Target
 from .base import Outcomes, Posterior, PosteriorChannel
 from .linear_part import linear_part
@@ -28,6 +29,7 @@ def posterior_channel(target: Target, *, resolution: int = 0) -> PosteriorChanne
             f"the posterior of z is an integral over r = {target.r} directions, at most "
             f"{MAX_DIRECTIONS} can be done"
         )
+    target = essential_target(target)
     if target.channel.kind == "discrete":
         from .discrete import DiscreteChannel
 

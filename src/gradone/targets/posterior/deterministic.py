@@ -19,6 +19,7 @@ import numpy as np
 
 from ...base.errors import BadData, OutOfRegime
 from ...base.seeds import stream
+from ...calculus.line import gauss_legendre
 from ..language.bounds import interval
 from ..language.breaks import zero_planes
 from ..language.evaluate import evaluate
@@ -41,6 +42,7 @@ _MAX_CRITICAL = 8
 _MAX_FORMS = 3
 _ROUNDING = 1e-5
 _CLOUD = 4096
+_FORM_NODES = 36  # in the range of a form
 _MEAN_BLOCK = {1: 512, 2: 512, 3: 512, 4: 128}  # prior means at once, thousands of nodes each
 _LOST = 40.0  # exp(-_LOST) of what is there already is nothing
 _BLOCK = {1: 8192, 2: 1024, 3: 64, 4: 8}  # samples at once, by the forms of a formula
@@ -176,6 +178,20 @@ class _Sheet:
             np.where(entered, np.minimum(last, high), np.nan),
         )
 
+    def labels_of_form(self, omega: np.ndarray, V: np.ndarray) -> LabelRule | None:
+        """Rule over the inner labels of a monotone function of one form; None for others.
+
+        It is a rule over the form itself, for which the labels of a steep function, as z**3 + z,
+        are not wider than those of a flat one.
+        """
+        if self.k != 1 or len(self.critical_values):
+            return None
+        t, weight = gauss_legendre(_FORM_NODES * 2**self.resolution)
+        scale = PROBE_RADIUS * math.sqrt(float((self.rows @ V @ self.rows.T)[0, 0]))
+        x = (self.rows @ omega)[0, :, None] + scale * (2 * t - 1)
+        slope = np.abs(self.f.gradient(x[None])[0])
+        return LabelRule(np.asarray(self.f.value(x[None])), 2 * scale * weight * slope)
+
     @cached_property
     def critical_points(self) -> np.ndarray:
         """Points (k, c) at which level sets appear, vanish or change their shape."""
@@ -219,6 +235,8 @@ class DeterministicPosterior(PosteriorChannel):
     >>> round(float(found.g[0, 0]), 9), round(float((2 * np.tanh(2 * 0.3 / 0.5) - 0.3) / 0.5), 9)
     (2.734618428, 2.734618428)
     """
+
+    varies_at_breaks = True
 
     def __init__(self, target: Target, resolution: int = 0) -> None:
         super().__init__(target, resolution)
@@ -352,7 +370,9 @@ class DeterministicPosterior(PosteriorChannel):
         ends = np.array([sheet.range(z, omega.T, V) for sheet in sheets])
         critical = np.concatenate([sheet.critical_values for sheet in sheets])
         if len(sheets) == 1:  # in the inner label, where nothing is squeezed
-            rule = label_rule(ends[:, 0], ends[:, 1], critical, self.resolution)
+            rule = sheets[0].labels_of_form(omega.T, V)
+            if rule is None:
+                rule = label_rule(ends[:, 0], ends[:, 1], critical, self.resolution)
             y = sheets[0].relabeled.label(rule.y)
             _, log_slope = sheets[0].relabeled(y)
             with np.errstate(over="ignore", invalid="ignore"):

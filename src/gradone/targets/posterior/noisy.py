@@ -270,7 +270,8 @@ class NoisyPosterior(PosteriorChannel):
         values, vectors = np.linalg.eigh(np.eye(self.r) - V)
         # Not all at 0 when nothing is known yet: there, symmetry may hide an error.
         spread = vectors * np.sqrt(np.clip(values, _LEAST_SPREAD, 1.0)) @ vectors.T
-        omega = _probes(self.r, _STEP_PROBES if k > 1 else 3 * _STEP_PROBES) @ spread
+        count = _STEP_PROBES if k > 1 else 3 * _STEP_PROBES
+        omega = _probes(self.r, count // 2 if self.is_rough else count) @ spread
 
         def second(steps: list[float]) -> np.ndarray:
             out = self._on_panels(omega, V, steps)
