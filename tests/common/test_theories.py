@@ -126,7 +126,7 @@ def test_bad_axes_are_refused(theory):
                 continue
             with pytest.raises(gd.BadData, match=axis):
                 gd.predict(target, theory.name, **(axes | {axis: bad}))
-    with pytest.raises(gd.BadData, match="no argument 'astrology'"):
+    with pytest.raises(gd.BadData, match="no parameter 'astrology'"):
         gd.predict(target, theory.name, **axes, astrology=1)
 
 

@@ -87,7 +87,7 @@ def test_a_hierarchical_target_is_outside_the_regime_unless_a_theory_says_otherw
 @pytest.mark.parametrize(
     ("axes", "message"),
     [
-        ({"alfa": 1.0}, "no argument 'alfa'. Allowed: alpha, scale. Did you mean 'alpha'?"),
+        ({"alfa": 1.0}, "no parameter 'alfa'. Allowed: alpha, scale. Did you mean 'alpha'?"),
         ({}, "'shrinkage' needs alpha; write"),
         ({"alpha": 0.0}, "got 0.0 at position 0"),
         ({"alpha": [1.0, -2.0]}, "got -2.0 at position 1"),

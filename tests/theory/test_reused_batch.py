@@ -149,7 +149,7 @@ def test_divergence_is_marked_with_the_step():
         (dict(step_size="auto"), "no automatic step_size"),
         (dict(steps=0), "steps must be"),
         (dict(samples=3), "samples must be"),
-        (dict(rule="sam"), "no argument 'rule'"),
+        (dict(rule="sam"), "no parameter 'rule'"),
         (dict(init={"M": [[2.0], [0.0]]}), "negative eigenvalue"),
     ],
 )

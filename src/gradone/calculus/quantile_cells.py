@@ -61,6 +61,40 @@ def sums_over_cells(
     return np.concatenate(sums)
 
 
+def sums_below(sums: np.ndarray, beyond: int) -> np.ndarray:
+    """Sums over all cells below edges between which the probabilities are exactly as intended.
+
+    Parameters
+    ----------
+    sums : ndarray, shape (R, rows, cells)
+        Sums over cells; the first row are the probabilities.
+    beyond : int
+        How many edges to add below the first one, and above the last.
+
+    Notes
+    -----
+    Cells that few points have chosen differ in their probabilities, in the same way for all
+    replicates: an error that these would not show. Inside a cell the sums are taken to be linear in
+    the probability.
+
+    Examples
+    --------
+    >>> sums_below(np.array([[[0.2, 0.3, 0.3, 0.2]]]), 1).round(3).tolist()
+    [[[0.0, 0.0, 0.156, 0.5, 0.844, 1.0, 1.0]]]
+    """
+    cells = sums.shape[-1]
+    found = np.append(0.0, np.cumsum(sums[:, 0].mean(axis=0)))
+    intended = _graded(np.clip(np.arange(-beyond, cells + beyond + 1) / cells, 0, 1)) * found[-1]
+    cell = np.clip(np.searchsorted(found, intended, side="right") - 1, 0, cells - 1)
+    share = (intended - found[cell]) / np.maximum(found[cell + 1] - found[cell], 1e-300)
+    missing = 1 - np.clip(share, 0, 1)
+    result = np.empty((*sums.shape[:-1], len(cell)))
+    for below, own in zip(result, sums, strict=True):
+        np.take(np.cumsum(own, axis=-1), cell, axis=-1, out=below, mode="clip")
+        below -= np.take(own, cell, axis=-1) * missing
+    return result
+
+
 class _Places:
     """Cell or atom of outputs: ``np.searchsorted(edges, y)``, several times as fast.
 
@@ -77,18 +111,24 @@ class _Places:
         self._is_worth_it = len(ordered) > _MANY
         if self._is_worth_it:
             count = np.bincount(self._keys(edges), minlength=_KEYS + 1)
-            self._below, self._is_open = np.cumsum(count) - count, count > 0
+            self._below = np.cumsum(count) - count
+            self._inside = np.minimum(count, 2).astype(np.int8)  # none, one, several
 
     def _keys(self, y: np.ndarray) -> np.ndarray:
-        x = np.clip((y - self._middle) / self._width, -_KEYS, _KEYS)
-        return ((0.5 * _KEYS) * (1 + x / (1 + np.abs(x)))).astype(np.int32)
+        x = (y - self._middle) / self._width
+        np.clip(x, -_KEYS, _KEYS, out=x)
+        x /= 1 + np.abs(x)
+        x += 1
+        x *= 0.5 * _KEYS
+        return x.astype(np.int32)
 
     def __call__(self, y: np.ndarray) -> np.ndarray:
         if self._is_worth_it:
             keys = self._keys(y)
-            where = self._below[keys]
-            unsure = np.flatnonzero(self._is_open[keys])
-            where[unsure] = np.searchsorted(self._edges, y[unsure])
+            where, inside = self._below[keys], self._inside[keys]
+            one, several = np.flatnonzero(inside == 1), np.flatnonzero(inside == 2)
+            where[one] += self._edges[where[one]] < y[one]
+            where[several] = np.searchsorted(self._edges, y[several])
         else:
             where = np.searchsorted(self._edges, y)
         if len(self._atoms):
@@ -103,5 +143,10 @@ def _graded_edges(ordered: np.ndarray, weight: np.ndarray, cells: int) -> np.nda
     if cumulative[-1] <= 0:  # nothing but atoms
         return np.zeros(0)
     s = np.linspace(0, 1, cells + 1)[1:-1]
-    at = np.searchsorted(cumulative, s * s * (3 - 2 * s) * cumulative[-1])
+    at = np.searchsorted(cumulative, _graded(s) * cumulative[-1])
     return ordered[np.minimum(at, len(ordered) - 1)]
+
+
+def _graded(s: np.ndarray) -> np.ndarray:
+    """Probability below the fraction s of all cells."""
+    return s * s * (3 - 2 * s)

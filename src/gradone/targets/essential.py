@@ -66,7 +66,7 @@ def essential(expression: Expression) -> Expression:
 def essential_target(target: Target) -> Target:
     """Target with the same labels whose function names only directions that it depends on."""
     found = essential(target.expression)
-    if found is target.expression:
+    if found == target.expression:
         return target
     same = copy.copy(target)
     object.__setattr__(same, "expression", found)
