@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gradone.calculus.quantile_cells import sums_over_cells
+from gradone.calculus.quantile_cells import sums_below, sums_over_cells
 
 OUTPUTS = {
     "Gaussian": lambda z: z,
@@ -53,3 +53,15 @@ def test_cells_are_fine_in_the_tails():
     # Probability s^2 (3 - 2 s) below the share s of the cells.
     s = np.arange(1, 65) / 64
     assert np.cumsum(shares) == pytest.approx(s * s * (3 - 2 * s), abs=0.01)
+
+
+def test_edges_are_moved_to_the_intended_probabilities():
+    """Cells of random sizes: sums below the new edges are those of the integrated density."""
+    rng = np.random.default_rng(9)
+    edges = np.concatenate([[0.0], np.sort(rng.random(4095)), [1.0]])
+    share, square = np.diff(edges), np.diff(edges**2)  # of the density 1, and of 2 x
+    found = sums_below(np.array([[share, square], [share, square]]), 3)
+    s = np.clip(np.arange(-3, 4100) / 4096, 0, 1)
+    intended = s * s * (3 - 2 * s)
+    assert found[1, 0] == pytest.approx(intended, abs=1e-12)
+    assert found[1, 1] == pytest.approx(intended**2, abs=share.max() ** 2)

@@ -19,7 +19,10 @@ from .smoothing import smoothing_filter
 
 _MAX_CELLS = 4096
 _POINTS_PER_CELL = 64
-_FINEST = 4  # cells in the thinnest slices; others are twice and four times as wide
+_WIDTHS = np.array([4, 8, 16])  # cells in a slice, finest first
+# What is lost where the conditional moments jump, and where they are smooth: see _extrapolated.
+_AT_JUMPS, _ELSEWHERE = _WIDTHS + 1 / _WIDTHS, _WIDTHS**2
+_RULE = np.linalg.solve([np.ones(3), _AT_JUMPS, _ELSEWHERE], [1.0, 0.0, 0.0])
 _MAX_BINS = 1 << 14
 _TOGETHER = 1 << 14
 
@@ -54,9 +57,10 @@ def sliced_grams(
 
     Notes
     -----
-    Without noise the slices are quantile intervals, graded towards the ends; three widths are
-    extrapolated to zero. Values that are taken with positive probability have slices of their
-    own. With noise the output is convolved with the Gaussian by FFT and nothing is cut.
+    Without noise the slices are quantile intervals, graded towards the ends, in all positions;
+    three widths are extrapolated to zero. Values that are taken with positive probability have
+    slices of their own. With noise the output is convolved with the Gaussian by FFT and nothing is
+    cut.
 
     Examples
     --------
@@ -87,10 +91,9 @@ def sliced_grams(
         ys = [y + noise**0.5 * xi for y, xi in zip(outputs, shocks, strict=True)]
         cells = min(_MAX_CELLS, 1 << int(np.log2(n * REPLICATES / _POINTS_PER_CELL)))
         sums = sums_over_cells(ys, features, cells)
-        widths = (_FINEST, 2 * _FINEST, 4 * _FINEST)
-        below = sums_below(sums[..., :cells], widths[-1] - 1)
-        atoms = _cross_products(sums[:, 1:, cells:], _unbiased_mass(sums[:, 0, cells:]))
-        levels = [_all_slices(below, widths[-1] - width, width) for width in widths]
+        below = sums_below(sums[..., :cells], _WIDTHS[-1] - 1)
+        atoms = _slices(sums[:, 0, cells:], sums[:, 1:, cells:])
+        levels = [_all_slices(below, _WIDTHS[-1] - width, width) for width in _WIDTHS]
         levels = [(value + atoms[0], rest + atoms[1]) for value, rest in levels]
     result, start = {}, 0
     for k in orders:
@@ -103,13 +106,13 @@ def sliced_grams(
 
 
 def _without_rounding(outputs: list[np.ndarray]) -> list[np.ndarray]:
-    """Outputs with eleven digits: values that differ by rounding only are one atom.
+    """The same arrays with eleven digits: values that differ by rounding only are one atom.
 
     Where a target is constant the last bits of its value still depend on z, and would reveal it.
     """
     size = float(np.median(np.abs(first_points(outputs)))) or 1.0
     digits = 11 - int(np.floor(np.log10(size)))
-    return [np.round(y, digits) for y in outputs]
+    return [np.round(y, digits, out=y) for y in outputs]
 
 
 def _all_slices(below: np.ndarray, unused: int, width: int) -> tuple[np.ndarray, np.ndarray]:
@@ -121,16 +124,31 @@ def _all_slices(below: np.ndarray, unused: int, width: int) -> tuple[np.ndarray,
     """
     used = below[..., unused : below.shape[-1] - unused]
     low, high = used[..., :-width], used[..., width:]
-    mass = _unbiased_mass(high[:, 0] - low[:, 0])
-    return _cross_products(high[:, 1:] - low[:, 1:], width * mass)
+    value, rest = _slices(high[:, 0] - low[:, 0], high[:, 1:] - low[:, 1:])
+    return value / width, rest / width
+
+
+def _slices(shares: np.ndarray, sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Cross products of slices from their shares (R, slices) and sums (R, m, slices), in place.
+
+    The edges follow from the same points, which fixes the total of each slice and correlates its
+    shares in different replicates; the sums inherit that. What a sum owes to its share is taken
+    out, as in the variance of a ratio: the mean of a slice times what the share exceeds its mean.
+    Slices that one replicate dominates do not show their noise and are left out.
+    """
+    mass = shares.mean(axis=0)
+    is_shared = (shares**2).sum(axis=0) < 0.5 * (len(shares) * mass) ** 2
+    mean = sums.mean(axis=0) / np.where(is_shared, mass, np.inf)
+    for own, excess in zip(sums, shares - mass, strict=True):
+        own -= mean * excess
+    return _cross_products(sums, np.where(is_shared, mass, np.inf))
 
 
 def _unbiased_mass(shares: np.ndarray) -> np.ndarray:
     """Probabilities p_b such that the cross product of the constant 1 is exactly sum_b p_b.
 
-    The edges were chosen from the same points, which fixes the total of each slice and correlates
-    its shares in different replicates; the moments in a slice inherit that, and dividing by the
-    cross product of the shares themselves takes it out.
+    The mean over all replicates is correlated with the share of each; dividing by the cross product
+    of the shares themselves takes that out.
     """
     n = len(shares)
     mean = shares.mean(axis=0)
@@ -165,7 +183,7 @@ def _smoothed(
         curves.append(np.swapaxes(smooth, 0, 1) / (y.shape[1] * h))
     total = np.concatenate(curves)
     mean = total[:, 0].mean(axis=0)
-    # With little noise few points share a value of y, and the mean is correlated with each part.
+    # With little noise few points share a value of y.
     mass = _unbiased_mass(total[:, 0])
     seen = (mean > 1e-10 * mean.max()) & np.isfinite(mass)
     return total[:, 1:, seen] * h**0.5, mass[seen]
@@ -177,10 +195,12 @@ def _cross_products(sums: np.ndarray, mass: np.ndarray) -> tuple[np.ndarray, np.
     The sums are scaled in place: they are large.
     """
     n = len(sums)
-    sums /= np.sqrt(np.where(mass > 0, mass, np.inf))
-    total = sums.sum(axis=0)
-    own = sums @ np.swapaxes(sums, 1, 2)
-    mixed = sums @ total.T
+    scale = 1 / np.sqrt(np.where(mass > 0, mass, np.inf))
+    total = sums.sum(axis=0) * scale
+    own, mixed = np.empty((2, n, len(total), len(total)))
+    for i, part in enumerate(sums):  # one after the other they fit the cache
+        part *= scale
+        own[i], mixed[i] = part @ part.T, part @ total.T
     whole = total @ total.T
     value = (whole - own.sum(axis=0)) / (n * (n - 1))
     without = whole - mixed - np.swapaxes(mixed, 1, 2) + own - (own.sum(axis=0) - own)
@@ -190,21 +210,23 @@ def _cross_products(sums: np.ndarray, mass: np.ndarray) -> tuple[np.ndarray, np.
 def _extrapolated(levels: list[tuple[np.ndarray, np.ndarray]]) -> OutputGram:
     r"""Value for infinitely thin slices.
 
-    What is lost is linear in the width where the moments jump and quadratic where they are smooth:
-    three widths determine both, and the linear part alone is a second opinion.
+    Where the moments are smooth the loss is quadratic in the width w. A jump by J at the fraction u
+    of a cell of probability c, which edges of slices divide at the fraction v, costs
 
-    A jump by J at the fraction u of a cell of probability c costs, in slices of w = m c,
+    .. math:: J^2 \big(w/6 + (u (1 - u) - B_2(v))\, c^2/w\big), \qquad
+              B_2(v) = 1/6 - v (1 - v),
 
-    .. math:: J^2 \big(w/6 - B_2(u) c^2/w\big), \qquad B_2(u) = 1/6 - u (1 - u) \le 1/6,
-
-    and of the second term :math:`7 J^2 c B_2(u) / (4 m)` survives the extrapolation, m being that
-    of the thinnest slices. As u is unknown, its bound belongs to the error.
+    in the mean over all positions of the slices. Nothing is known about u and v: the bracket is 1/6
+    in the mean and differs from that by at most 1/3. Three widths determine both losses. The error
+    is what slices without the quadratic part would say, and what is not known about the bracket.
     """
     if len(levels) == 1:
         return OutputGram(levels[0][0], 0.0, levels[0][1])
     (fine, fine_rest), (middle, middle_rest), (coarse, coarse_rest) = levels
-    value = (8 * fine - 6 * middle + coarse) / 3
-    rest = (8 * fine_rest - 6 * middle_rest + coarse_rest) / 3
-    linear = np.abs((3 * value - 4 * fine + middle) / 2)  # J^2 w/6 in the thinnest slices
-    inside_cells = 7 / (4 * _FINEST**2) * linear
-    return OutputGram(value, np.abs(value - (2 * fine - middle)) + inside_cells, rest)
+    value = _RULE[0] * fine + _RULE[1] * middle + _RULE[2] * coarse
+    rest = _RULE[0] * fine_rest + _RULE[1] * middle_rest + _RULE[2] * coarse_rest
+    first, second = _AT_JUMPS[:2]
+    jumps_only = fine + first / (second - first) * (fine - middle)
+    loss = np.abs(4 * (value - fine) - (value - middle)) / (4 * first - second)  # J^2 c/6
+    unknown = abs(float(_RULE @ (1 / _WIDTHS))) * 6 * loss / 3
+    return OutputGram(value, np.abs(value - jumps_only) + unknown, rest)
