@@ -52,13 +52,17 @@ def sums_over_cells(
     weight = np.where(np.repeat(is_atom, count), 0.0, weight)
     places = _Places(_graded_edges(ordered, weight, cells), atoms, cells, ordered)
     bins = cells + len(atoms)
-    sums = []
+    sums = np.empty((sum(map(len, outputs)), len(features[0]), bins))
+    start = 0
     for y, rows in zip(outputs, features, strict=True):
-        where = places(y.ravel()).reshape(y.shape) + bins * np.arange(len(y))[:, None]
+        where = places(y.ravel()).reshape(y.shape)
+        where += bins * np.arange(len(y))[:, None]
         where, size = where.ravel(), bins * len(y)
-        found = np.array([np.bincount(where, row.ravel(), size) for row in rows])
-        sums.append(np.swapaxes(found.reshape(len(rows), len(y), bins), 0, 1) / y.shape[1])
-    return np.concatenate(sums)
+        for i, row in enumerate(rows):
+            found = np.bincount(where, row.ravel(), size) / y.shape[1]
+            sums[start : start + len(y), i] = found.reshape(len(y), bins)
+        start += len(y)
+    return sums
 
 
 def sums_below(sums: np.ndarray, beyond: int) -> np.ndarray:

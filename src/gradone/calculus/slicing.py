@@ -190,18 +190,15 @@ def _smoothed(
 
 
 def _cross_products(sums: np.ndarray, mass: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean over pairs i != j of sum_b a_i a_j^T / p_b, and the same with each i left out.
-
-    The sums are scaled in place: they are large.
-    """
+    """Mean over pairs i != j of sum_b a_i a_j^T / p_b, and the same with each i left out."""
     n = len(sums)
-    scale = 1 / np.sqrt(np.where(mass > 0, mass, np.inf))
-    total = sums.sum(axis=0) * scale
+    inverse = 1 / np.where(mass > 0, mass, np.inf)
+    total = sums.sum(axis=0)
     own, mixed = np.empty((2, n, len(total), len(total)))
     for i, part in enumerate(sums):  # one after the other they fit the cache
-        part *= scale
-        own[i], mixed[i] = part @ part.T, part @ total.T
-    whole = total @ total.T
+        scaled = part * inverse
+        own[i], mixed[i] = scaled @ part.T, scaled @ total.T
+    whole = (total * inverse) @ total.T
     value = (whole - own.sum(axis=0)) / (n * (n - 1))
     without = whole - mixed - np.swapaxes(mixed, 1, 2) + own - (own.sum(axis=0) - own)
     return value, without / ((n - 1) * (n - 2))

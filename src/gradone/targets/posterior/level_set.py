@@ -301,6 +301,8 @@ def critical_points(f: Smooth) -> np.ndarray:
         move = np.nan_to_num(move[:, :, 0].T)
         length = np.sqrt((move**2).sum(axis=0))
         x = x - move * np.minimum(1.0, 1.0 / np.maximum(length, 1e-300))
+        if (length < 1e-12).all():
+            break
     size = np.sqrt((f.gradient(x) ** 2).sum(axis=0))
     x = x[:, (size < 1e-9) & (np.abs(x).max(axis=0) < _NEAR)]
     return np.unique(np.round(x, 7) + 0.0, axis=1)
