@@ -55,11 +55,9 @@ def sums_over_cells(
     sums = np.empty((sum(map(len, outputs)), len(features[0]), bins))
     start = 0
     for y, rows in zip(outputs, features, strict=True):
-        where = places(y.ravel()).reshape(y.shape)
-        where += bins * np.arange(len(y))[:, None]
-        where, size = where.ravel(), bins * len(y)
+        where = places(y.ravel()) + np.repeat(bins * np.arange(len(y)), y.shape[1])
         for i, row in enumerate(rows):
-            found = np.bincount(where, row.ravel(), size) / y.shape[1]
+            found = np.bincount(where, row.ravel(), bins * len(y)) / y.shape[1]
             sums[start : start + len(y), i] = found.reshape(len(y), bins)
         start += len(y)
     return sums
