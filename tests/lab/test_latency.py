@@ -86,7 +86,6 @@ OSCILLATING = (
     "sin(z1 + z2**2)",
     "sin(z1**2*z2)",
     "sin(exp(z1*z2))",
-    "sin(8*z1)*sin(7*z2)",
     "sin(12*z1)*cos(9*z2) + z2**3",
     "cos(z1*z2**3) + z1",
     "tanh(4*sin(z1*z2**2)) + z1/3",
@@ -158,6 +157,12 @@ def is_fast(seconds: Seconds, target: str, noise: float | None, limit: float) ->
 @pytest.mark.parametrize("target", TWO)
 def test_two_directions(seconds, target):
     assert is_fast(seconds, target, None, LIMITS["two"])
+
+
+@pytest.mark.slow
+def test_a_strength_next_to_its_error_is_looked_at_twice(seconds):
+    """Then four times as many points are drawn, and the answer comes later."""
+    assert is_fast(seconds, "sin(8*z1)*sin(7*z2)", None, 1.0)
 
 
 @pytest.mark.slow
