@@ -11,9 +11,10 @@ import numpy as np
 
 from ..base.estimate import Estimate
 from ..base.seeds import stream
-from ._finish import PERFECT, UNLEARNED, FixedPoint
+from ._finish import UNLEARNED, FixedPoint
 from ._fixed_points import StateEvolution
 from ._free_entropy import entropy_of, free_entropy, sharpening
+from ._prior_means import PERFECT
 
 _SAME = 2e-3  # distance of overlap matrices that counts as none
 _RANDOM_STARTS = 4

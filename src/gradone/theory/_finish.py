@@ -9,6 +9,7 @@ import numpy as np
 from ..targets.posterior import PosteriorChannel
 from ._climb import Climb
 from ._folding import Symmetries, invariances, symmetrized
+from ._prior_means import PERFECT
 from ._refined import CHANNEL_ERROR, Refined, left_by_rules, scalar_errors
 from ._state_evolution import Averages, averages, overlap_step, symmetric_basis
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from ._fixed_points import StateEvolution
 
 UNLEARNED = 1e-4  # overlaps below it belong to directions that are not learned
-PERFECT = 1 - 1e-5  # overlaps above it are perfect recovery
 _ALMOST_PERFECT = 5e-5  # what is missing to full overlap where posteriors are very narrow
 COARSE = {1: 0, 2: -2, 3: -1, 4: -1}  # resolution of the rule over prior means in a coarse climb
 _RATES = {1: 0, 2: -1, 3: -1, 4: -1}  # the same for derivatives of the map

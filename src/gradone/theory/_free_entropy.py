@@ -19,8 +19,9 @@ import math
 import numpy as np
 
 from ..base.estimate import Estimate
-from ._finish import PERFECT, FixedPoint
+from ._finish import FixedPoint
 from ._fixed_points import StateEvolution
+from ._prior_means import PERFECT
 from ._state_evolution import Averages
 
 

@@ -9,7 +9,7 @@ import numpy as np
 # Step of the rule in units of the width sqrt(1 - m) of the posterior, by the number of axes: what
 # is integrated has features a few times sharper than that.
 _STEP = {1: 0.3, 2: 0.7, 3: 0.85, 4: 1.0}
-PERFECT = 1 - 1e-5  # overlaps above it: the posterior is a point
+PERFECT = 1 - 1e-5  # overlaps above it are perfect recovery: the posterior is a point
 _SMOOTH = 0.02  # overlaps below it: the integrand is almost a polynomial on the scale of omega
 _SAME = 1e-10
 _TURN = 0.33  # step of a graded rule, in e-foldings away from zero
