@@ -9,6 +9,7 @@ The threshold is the Student-t quantile at two-sided 1e-6 for the number of repl
 
 import numpy as np
 import pytest
+from scipy.special import ndtr, ndtri
 from scipy.stats import t as student
 
 import gradone as gd
@@ -46,6 +47,47 @@ def test_amp_follows_state_evolution(text):
     mean, allowance, predicted = compare(gd.Target(text), d=500, alpha=[5.0], replicates=12)
     assert (np.abs(mean - predicted) < allowance).all()
     assert (predicted[0] > 0.6).all()
+
+
+def share_of_wrong_labels(M):
+    """Error of the most probable value of sign(z1) + sign(z2), where omega ~ N(0, M) is known.
+
+    Probabilities of the quadrants by the law of z2 given z1, over 2e5 draws of omega.
+    """
+    V = np.eye(2) - M
+    omega = np.random.default_rng(0).multivariate_normal(np.zeros(2), M, size=200_000)
+    x, w = np.polynomial.legendre.leggauss(60)
+    a, b = ndtr(-omega[:, :1] / np.sqrt(V[0, 0])), 1.0
+    level = a + (b - a) * (x + 1) / 2  # of z1 > 0, uniformly
+    z1 = omega[:, :1] + np.sqrt(V[0, 0]) * ndtri(level)
+    rest = V[1, 1] - V[0, 1] ** 2 / V[0, 0]
+    up = ndtr((omega[:, 1:] + V[0, 1] / V[0, 0] * (z1 - omega[:, :1])) / np.sqrt(rest))
+    both = ((1 - a[:, 0]) * (up @ w)) / 2
+    first, second = ndtr(omega / np.sqrt(np.diag(V))).T
+    law = np.stack([1 - first - second + both, first + second - 2 * both, both])
+    best = law.max(axis=0)
+    return 1 - best.mean(), best.std() / np.sqrt(len(best))
+
+
+@pytest.mark.stat
+@pytest.mark.parametrize(
+    ("text", "alpha"), [("sign(z1) + sign(z2)", 1.0), ("step(z1) + 10*step(z2)", 2.0)]
+)
+def test_wrong_labels_of_amp_are_those_of_the_theory(text, alpha):
+    """Three and four values. Would catch: labels by rounding the mean, 0.51 instead of 0.32 in the
+    second case, by 50 standard errors (0.423 instead of 0.419 in the first, not seen here)."""
+    sizes = {"d": 300, "alpha": alpha, "replicates": 12, "test_samples": 4096}
+    runs = gd.simulate(text, "bayes_amp", progress=False, **sizes).zero_one_error.values.ravel()
+    state = gd.predict(text, "bayes_amp", alpha=alpha)
+    theory, error = state.zero_one_error.item(), state.zero_one_error_err.item()
+    M = state.overlap.values[0]
+    if text.startswith("sign"):
+        expected, spread = share_of_wrong_labels(M)
+    else:  # two independent bits, each wrong with the angle over pi
+        expected, spread = 1 - (1 - np.arccos(np.sqrt(M[0, 0])) / np.pi) ** 2, 0.0
+    assert abs(theory - expected) < error + 5 * spread
+    sem = runs.std(ddof=1) / np.sqrt(len(runs))
+    assert abs(runs.mean() - theory) < student.isf(5e-7, len(runs) - 1) * sem + error + 1 / 300
 
 
 @pytest.mark.stat

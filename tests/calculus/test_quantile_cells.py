@@ -26,7 +26,8 @@ def test_cells_are_intervals_and_hold_their_points(name, n):
     y = OUTPUTS[name](z)
     features = np.array([np.ones_like(y), z])
     cells = 64
-    found = sums_over_cells([y[:8], y[8:]], [features[:, :8], features[:, 8:]], cells)
+    halves = (features[:, half] for half in (slice(0, 8), slice(8, 16)))
+    found = sums_over_cells([y[:8], y[8:]], [features[0, :8], features[0, 8:]], halves, cells)
     assert found[:, 0].sum(axis=1) == pytest.approx(np.ones(16))
     assert found[:, 1].sum(axis=1) == pytest.approx(z.mean(axis=1))
     # Values that are no atoms, in order: cell i holds the next count[i] of them.
@@ -48,7 +49,8 @@ def test_cells_are_intervals_and_hold_their_points(name, n):
 
 def test_cells_are_fine_in_the_tails():
     y = np.random.default_rng(8).standard_normal((16, 8192))
-    shares = sums_over_cells([y], [np.ones((1, 16, 8192))], 64)[:, 0].mean(axis=0)
+    ones = np.ones((1, 16, 8192))
+    shares = sums_over_cells([y], [ones[0]], [ones], 64)[:, 0].mean(axis=0)
     assert shares[0] < 1e-3 < 0.02 < shares[32]
     # Probability s^2 (3 - 2 s) below the share s of the cells.
     s = np.arange(1, 65) / 64

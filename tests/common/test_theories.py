@@ -1,5 +1,6 @@
 """What every theory of the table owes: its formula, its sources, its limits, sound curves."""
 
+import functools
 import inspect
 import re
 from functools import cache
@@ -114,6 +115,37 @@ def test_more_points_do_not_move_a_point(theory):
         allowed = point[f"{name}_err"] + prediction(theory.name)[f"{name}_err"] + 1e-12
         gap = abs(point[name] - prediction(theory.name)[name])
         assert bool((gap <= allowed).all() | np.isnan(gap).all()), name
+
+
+def test_a_theory_that_gives_up_leaves_nan_for_all_that_it_answers(theory, monkeypatch):
+    """Would catch: a failed curve on which ``curve.test_mse`` is an AttributeError."""
+    expected = prediction(theory.name)  # before the theory gives up
+
+    def give_up(self, target, **axes):
+        raise gd.NotConverged("the integrals are too rough")
+
+    target, parameters = example(theory.name)
+    monkeypatch.setattr(theory, "predict", functools.wraps(theory.predict)(give_up))
+    axes = dict.fromkeys(theory.axes, VALUE)
+    found = gd.predict(target, theory.name, on_failure="mark", **parameters, **axes)
+    assert set(expected.data_vars) <= set(found.data_vars) | STATUS
+    assert not found.converged.values.any()
+    assert set(found.status.values.ravel()) == {"the integrals are too rough"}
+    assert all(np.isnan(found[v].values).all() for v in found.data_vars if v not in STATUS)
+
+
+@pytest.mark.parametrize("name", ["bayes_amp", "bayes_optimal"])
+def test_a_failed_point_has_the_form_of_a_good_one(name):
+    """A noise too small for the integrals over labels."""
+    failed = gd.predict(gd.Target("z**2", noise=1e-9), name, alpha=[1.0, 2.0], on_failure="mark")
+    good = gd.predict(gd.Target("z"), name, alpha=[1.0, 2.0])
+    assert {v: a.dims for v, a in failed.variables.items()} == {
+        v: a.dims for v, a in good.variables.items()
+    }
+    assert all("the noise is too small" in reason for reason in failed.status.values)
+    assert not failed.converged.values.any()
+    assert failed.test_mse.isnull().all()
+    assert failed.attrs["params"] != good.attrs["params"]  # its own noise
 
 
 def test_bad_axes_are_refused(theory):

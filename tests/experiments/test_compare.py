@@ -12,9 +12,19 @@ from gradone.base.curves import check_curve, curve
 from gradone.base.replicates import mean_over_replicates
 from gradone.experiments._common_quantities import common_quantities
 from gradone.experiments.compare import default_places, gathered, outcome_text
-from gradone.experiments.entrants import Field, coarse_to_fine, line_up
+from gradone.experiments.entrants import Field, coarse_to_fine, learner_settings, line_up
 from gradone.experiments.giant_pair import limit_of_giant_steps, run_giant_steps
 from gradone.experiments.sgd_pairs import exact_reuse, exact_sgd, flow_of, reuse_theory
+
+
+@pytest.mark.parametrize("text", ["sin(z)", "sin(z2)", "tanh(z1 - z2)", "z1*z2"])
+def test_a_giant_step_has_the_network_of_its_theory_where_there_is_one(text):
+    """In whatever variable a function of one direction is typed."""
+    target, place = gd.Target(text), np.array([1.0])
+    field = line_up(target, d=50, grid=place, points=place, theories=["one_step"], learners=[])
+    is_solved = not field.absent
+    settings = learner_settings("giant_step", target, 50)
+    assert (settings.get("second_layer") == "ones") == is_solved == (text != "z1*z2")
 
 
 @pytest.mark.stat

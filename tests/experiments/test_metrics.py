@@ -110,6 +110,28 @@ def test_the_nearest_of_several_values_is_the_label():
     np.testing.assert_array_equal(losses, [0.0, 0.0, 1.0, 0.0])
 
 
+def test_labels_that_a_learner_predicts_are_not_rounded_predictions():
+    """A mean of 0 and 10 is nearest to 1, which may be impossible; errors of the mean stay."""
+    target = gd.Target("step(z1) + 10*step(z2)")
+    W = target.realization(6).W_star
+
+    def knows_the_first(X):
+        return (X @ W[0] > 0) + 5.0
+
+    def guesses_the_second(X):
+        return (X @ W[0] > 0) + 10.0 * (X[:, 0] > -9)
+
+    fresh = {"d": 6, "samples": SAMPLES}
+    nearest = measure_predictions(target, knows_the_first, **fresh)
+    labels = measure_predictions(target, knows_the_first, predict_label=guesses_the_second, **fresh)
+    error = np.sqrt(0.25 / SAMPLES)
+    assert abs(labels["zero_one_error"].value - 0.5) < SIGMAS * error
+    # 5 is nearest to 1 where the label is 0 or 10, and 6 is nearest to 10 where it is 1 or 11.
+    assert nearest["zero_one_error"].value == 1.0
+    assert labels["test_mse"] == nearest["test_mse"]
+    assert labels["test_mse"].value == pytest.approx(25.0)
+
+
 def test_noisy_labels_have_no_share_of_wrong_ones():
     found = measure_predictions(gd.Target("sign(z)", noise=0.1), lambda X: X[:, 0], d=3, samples=9)
     assert set(found) == {"test_mse", "excess_mse"}

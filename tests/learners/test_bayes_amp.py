@@ -93,6 +93,28 @@ def test_prediction_is_calibrated_on_fresh_samples():
     assert abs(gap.mean()) < 5 * gap.std() / np.sqrt(len(gap)) + 0.5 / np.sqrt(150)
 
 
+def test_predicted_labels_are_the_most_probable_ones(rng):
+    """By 4e4 draws of z from its posterior at each of 40 inputs. Would catch: the nearest value."""
+    target = gd.Target("step(z1) + 10*step(z2)")
+    sample = target.sample(n=300, d=100, seed=3)
+    learner = BayesAMP(target, random_state=0).fit(sample.X, sample.y)
+    X = rng.standard_normal((40, 100))
+    noise = rng.multivariate_normal(np.zeros(2), learner.covariance_, size=40_000)
+    labels = target(learner.transform(X)[:, None, :] + noise)
+    values = np.array([0.0, 1.0, 10.0, 11.0])
+    shares = (labels[:, :, None] == values).mean(axis=1)
+    chosen = shares[np.arange(40), np.searchsorted(values, learner.predict_label(X))]
+    assert (chosen > shares.max(axis=1) - 0.02).all()  # eight standard errors of a share
+    nearest = np.abs(learner.predict(X)[:, None] - values).argmin(axis=1)
+    assert (shares[np.arange(40), nearest] < shares.max(axis=1) - 0.1).any()
+
+
+def test_labels_are_predicted_where_there_are_finitely_many():
+    assert hasattr(BayesAMP(gd.Target("sign(z1*z2)")), "predict_label")
+    for channel in (gd.Target("sign(z)", noise=0.1), gd.Target("z**2"), "sign(z)"):
+        assert not hasattr(BayesAMP(channel), "predict_label")
+
+
 def test_runs_from_different_starts_end_at_the_same_prediction():
     """Predictions do not depend on the symmetry (signs, order) that a run has chosen."""
     options = {"alpha": 8, "d": 100, "seed": 3, "tol": 1e-5, "damping": 0.3}

@@ -315,7 +315,7 @@ def test_inner_functions_must_be_centered_and_the_remedy_works(inner, message):
 
 
 def test_functions_of_too_many_variables_are_refused():
-    with pytest.raises(gd.TargetError, match="an inner function is a function of z alone"):
+    with pytest.raises(gd.TargetError, match="the inner function is a function of z alone"):
         gd.Sight(outer="h", inner="z1*z2")
     with pytest.raises(gd.TargetError, match="the outer function is a function of h alone"):
         gd.Sight(outer="h1*h2", inner="z")

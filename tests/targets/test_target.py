@@ -9,6 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gradone as gd
+from gradone.targets.activation import Activation
+
+EYE = np.eye(4)
 
 TEXTS = ["He2(z1) + sign(z1*z2*z3)", "relu(z)", "  z1^2 - 1 ", "tanh(z2)", "sign(z1*z2)"]
 
@@ -134,6 +137,32 @@ def test_the_activation_of_a_committee_may_be_any_function_of_z():
     assert committee == gd.Target("(-z1 + z1**2/sqrt(2) - z2 + z2**2/sqrt(2))/2", noise=0.5)
     with pytest.raises(gd.TargetError, match="a function of z alone, 'z1[*]z2' uses z1, z2"):
         gd.Committee(activation="z1*z2")
+
+
+@pytest.mark.parametrize(
+    ("make", "what"),
+    [
+        (lambda: gd.Target("relux(z)"), "the target"),
+        (lambda: Activation("relux(z)"), "the activation"),
+        (lambda: gd.predict("z", "lazy", kappa=1.0, activation="relux(z)"), "the activation"),
+        (lambda: gd.learners.GiantStep(activation="relux(z)").fit(EYE, EYE[0]), "the activation"),
+        (lambda: gd.Committee(activation="relux(z)"), "the activation of a committee"),
+        (lambda: gd.Sight(outer="relux(h)", inner="He2(z)", exponent=0.5), "the outer function"),
+        (lambda: gd.Might(outer="relux(h1)", inner="He2(z)", exponent=0.5), "the outer function"),
+        (lambda: gd.Sight(outer="tanh(h)", inner="relux(z)", exponent=0.5), "the inner function"),
+    ],
+)
+def test_errors_call_a_function_what_it_is(make, what):
+    with pytest.raises(gd.TargetSyntaxError, match=f"unknown function 'relux' in {what}, column 1"):
+        make()
+
+
+@pytest.mark.parametrize("text", ["tanh(z", "?", "2z", "(" * 30 + "z", "3"])
+def test_no_error_of_an_activation_speaks_of_a_target(text):
+    with pytest.raises(gd.TargetError) as caught:
+        Activation(text)
+    assert "the activation" in str(caught.value)
+    assert "target" not in str(caught.value)
 
 
 @pytest.mark.parametrize("r", [0, 10, 2.0])

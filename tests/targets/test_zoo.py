@@ -90,6 +90,22 @@ def test_unknown_name_is_a_clear_mistake():
         gd.zoo("partiy3")
 
 
+def test_a_name_typed_as_a_formula_is_called_a_name(entry):
+    with pytest.raises(gd.TargetSyntaxError, match=re.escape(f'Write gd.zoo("{entry.name}"), or')):
+        gd.Target(entry.name)
+
+
+def test_a_name_with_underscores_is_recognized_by_the_verbs():
+    with pytest.raises(gd.TargetSyntaxError) as caught:
+        gd.analyze("phase_retrieval")
+    assert str(caught.value) == (
+        "'phase_retrieval' is no formula but the name of a target of the zoo\n"
+        'Write gd.zoo("phase-retrieval"), or its formula: z**2'
+    )
+    with pytest.raises(gd.TargetSyntaxError, match="unknown name 'parity' in the target"):
+        gd.analyze("parity")
+
+
 def test_zoo_prints_every_name_with_its_formula(entry):
     line = next(line for line in repr(zoo()).splitlines() if line.startswith(f"  {entry.name} "))
     assert entry.formula in line

@@ -113,7 +113,7 @@ def test_the_share_below_counts_zero_eigenvalues():
 
 def test_what_is_not_covered_is_refused():
     where = {"alpha": 1.0, "batch_ratio": 1.0, "step_size": 1.0}
-    with pytest.raises(gd.OutOfRegime, match="r = 2 directions.*Theories that do"):
+    with pytest.raises(gd.OutOfRegime, match="depends on 2 directions.*Theories that do"):
         gd.predict("z1*z2", "feature_spectrum", **where)
     with pytest.raises(gd.OutOfRegime, match="second spike.*Theories that do"):
         gd.predict("z + z**2", "feature_spectrum", activation="relu(z)", **where)

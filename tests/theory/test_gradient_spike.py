@@ -69,7 +69,7 @@ def test_sequences_become_dimensions_and_numbers_do_not():
 
 
 def test_what_is_not_covered_is_refused():
-    with pytest.raises(gd.OutOfRegime, match="r = 2 directions.*Theories that do:.*giant_steps"):
+    with pytest.raises(gd.OutOfRegime, match="on 2 directions.*Theories that do:.*giant_steps"):
         gd.predict("z1*z2", "gradient_spike", step_size=1.0, batch_ratio=1.0)
     with pytest.raises(gd.OutOfRegime, match="second spike.*Theories that do"):
         gd.predict(

@@ -266,6 +266,31 @@ def test_without_a_step_it_is_random_features():
             assert step[name].item() == pytest.approx(plain[name].item(), rel=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "axes"),
+    [
+        ("one_step", "sin(z2)", {"alpha": 2.0, "step_size": 3.0}),
+        ("one_step", "sin(0.6*z1 - 0.8*z3)", {"alpha": 2.0, "step_size": 3.0, "scaling": "small"}),
+        ("gradient_spike", "sign(z1)*sign(z1)*sin(z2)", {"step_size": [1.0, 6.0]}),
+        ("feature_spectrum", "sin(z2)", {"alpha": 2.0, "step_size": 3.0, "eigenvalue": [0.1, 1.0]}),
+    ],
+)
+def test_a_function_of_one_direction_is_one_in_any_variables(name, text, axes):
+    """Inputs are isotropic: errors and spikes do not know along which axis the function changes."""
+    plain = gd.predict(gd.Target("sin(z)", noise=0.1), name, batch_ratio=4.0, **axes)
+    found = gd.predict(gd.Target(text, noise=0.1), name, batch_ratio=4.0, **axes)
+    assert found.attrs["target"] == text
+    for variable in set(plain.data_vars) - {"status"}:
+        assert found[variable].values == pytest.approx(plain[variable].values, abs=1e-9)
+
+
+def test_optima_of_a_function_of_one_direction_in_any_variable():
+    where = {"alpha": 2.0, "batch_ratio": 8.0, "step_size": 2.0}
+    assert gd.theory.optimal_ridge("sin(z2)", **where) == gd.theory.optimal_ridge("sin(z)", **where)
+    best = [gd.theory.best_neuron(text, "tanh(z)") for text in ("sin(z3)", "sin(z)")]
+    assert best[0] == best[1]
+
+
 def test_finite_width_joins_giant_and_small_steps():
     """The step eta/sqrt(p) of a huge width is the small step. Would catch: a lost width term."""
     width, setting = 1e8, {"alpha": 2.0, "batch_ratio": 2.0, "width_ratio": 1.5, "ridge": 0.3}
@@ -371,7 +396,7 @@ def test_a_large_bulk_is_warned_of_with_the_size_of_the_bias():
 @pytest.mark.parametrize(
     ("target", "more", "error", "message"),
     [
-        ("z1*z2", {}, gd.OutOfRegime, "r = 2 directions.*Theories that do:.*'giant_steps'"),
+        ("z1*z2", {}, gd.OutOfRegime, "depends on 2 directions.*Theories that do:.*'giant_steps'"),
         ("z + z**2", {"activation": "relu(z)"}, gd.OutOfRegime, "second spike.*odd activation"),
         ("z", {"activation": "He2(z)"}, gd.OutOfRegime, "no linear part, c_1 = 0"),
         ("z", {"activation": "sign(z)"}, gd.OutOfRegime, "jumps"),

@@ -54,6 +54,29 @@ def test_real_gradient_steps_follow_the_theory(rng, activation, noise, alpha, se
 
 
 @pytest.mark.stat
+def test_a_step_of_a_tenth_is_small_beside_a_width_of_200(rng):
+    """At infinite width every small step frees the spike; at width p only those above 1/sqrt(p).
+
+    Would catch: the jump at step zero taken for that of networks (by 80 standard errors).
+    """
+    alpha, setting = 2.0, {"batch_ratio": 4.0, "step_size": [0.0, 1e-6, 0.1], "ridge": 0.1}
+    wide = gd.predict("sin(z)", "one_step", alpha=alpha, **setting).test_mse.values[0]
+    assert wide[0] / wide[1] > 1.9
+    assert wide[1] == pytest.approx(wide[2], rel=0.01)
+    theory = gd.predict("sin(z)", "one_step", alpha=alpha, width=D, **setting).test_mse.values[0]
+    assert theory[1] == pytest.approx(theory[0], rel=1e-6)
+    for step, expected in zip((0.0, 0.1), theory[[0, 2]], strict=True):
+        runs = []
+        for _ in range(16):
+            W = giant_step(
+                rng, sphere_rows(rng, D, D), np.ones(D), "tanh(z)", np.sin, 0.0, 4 * D, step
+            )
+            runs.append(ridge_errors(rng, W, "tanh(z)", np.sin, 0.0, round(alpha * D), 0.1)[0])
+        assert within(runs, expected, 5 / D * expected)
+        assert not within(runs, wide[2], 5 / D * expected)
+
+
+@pytest.mark.stat
 def test_spiked_features_of_three_blocks_follow_the_theory(rng):
     """The second layer takes the values -1, 1 and 2; the finite width counts."""
     readout, link = {-1.0: 0.3, 1.0: 0.3, 2.0: 0.4}, "z + (z**2 - 1)*exp(-z**2/4)/2"

@@ -108,6 +108,44 @@ def test_noise_of_a_linear_student():
     assert got == pytest.approx(expected, abs=1e-7)
 
 
+def test_a_lone_erf_learns_to_the_end():
+    """The equations of Saad and Solla for one neuron and one direction, followed to 1e-12.
+
+    Would catch: a variance beside the direction that the integrator lets fall below zero (test
+    errors of -1e-6), and errors that vanish wherever two tolerances happen to agree.
+    """
+
+    def velocity(_, state):
+        R, Q = state
+        across, own = math.sqrt(2 * (1 + Q) - R * R), math.sqrt(1 + 2 * Q)
+        fourth = 1 + 2 * Q - R * R
+        squares = math.asin((1 + 2 * (Q - R * R)) / (2 * fourth)) + math.asin(Q / (1 + 3 * Q))
+        squares -= 2 * math.asin(R / math.sqrt(2 * fourth * (1 + 3 * Q)))
+        return [
+            2 / math.pi / (1 + Q) * ((1 + Q - R * R) / across - R / own),
+            4 / math.pi / (1 + Q) * (R / across - Q / own) + 4 / math.pi**2 / own * squares,
+        ]
+
+    times = np.concatenate([np.arange(1.0, 100.0, 3.0), np.arange(100.0, 401.0, 20.0)])
+    # Short steps: long ones come to the border of stability, where errors stay as they are.
+    R, Q = solve_ivp(
+        velocity, (0, 401), [0.1, 1.0], method="DOP853", t_eval=times, rtol=1e-12, atol=1e-15,
+        max_step=0.5,
+    ).y  # fmt: skip
+    mse = np.arcsin(Q / (1 + Q)) + math.pi / 6 - 2 * np.arcsin(R / np.sqrt(2 * (1 + Q)))
+    found = flow(
+        "erf(z/sqrt(2))", time=times, width=1, activation="erf(z/sqrt(2))", step_size=1.0,
+        readout=[1.0], init={"M": [[0.1]]},
+    )  # fmt: skip
+    expected = {"overlap": R, "norm": Q, "test_mse": 2 / math.pi * mse}
+    for name, value in expected.items():
+        gap = np.abs(found[name].values.ravel() - value)
+        assert (gap < found[f"{name}_err"].values.ravel()).all(), name
+    assert float(found.test_mse.min()) >= 0
+    assert float(found.test_mse_err.max()) < 1e-6
+    assert float(found.test_mse_err[times >= 100].max()) < 1e-9
+
+
 @pytest.mark.parametrize("loss", ["square", "correlation"])
 @pytest.mark.stat
 def test_closed_means_of_erf_agree_with_points(loss):

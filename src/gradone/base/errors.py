@@ -30,6 +30,8 @@ class TargetSyntaxError(TargetError):
         How many characters to underline.
     hint : str
         What to do about it.
+    what : str
+        What the text is: a target, or a function that belongs to something else.
 
     Examples
     --------
@@ -47,6 +49,7 @@ class TargetSyntaxError(TargetError):
         column: int | None = None,
         width: int = 1,
         hint: str = "",
+        what: str = "the target",
     ) -> None:
         self.problem, self.text, self.column, self.hint = problem, text, column, hint
         lines = [problem]
@@ -55,7 +58,7 @@ class TargetSyntaxError(TargetError):
             start = max(0, column - 41)
             shown = text[start : start + 80]
             marker = "^" + "~" * min(width - 1, max(0, len(shown) - (column - start)))
-            lines = [f"{problem} in the target, column {column}:"]
+            lines = [f"{problem} in {what}, column {column}:"]
             lines += ["    " + shown, "    " + " " * (column - 1 - start) + marker]
         if hint:
             lines.append(hint)

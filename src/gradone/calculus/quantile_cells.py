@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 _LOOKED_AT = 1 << 15  # points that choose the cells
@@ -17,7 +19,10 @@ def first_points(outputs: list[np.ndarray]) -> np.ndarray:
 
 
 def sums_over_cells(
-    outputs: list[np.ndarray], features: list[np.ndarray], cells: int
+    outputs: list[np.ndarray],
+    weights: list[np.ndarray],
+    features: Iterable[np.ndarray],
+    cells: int,
 ) -> np.ndarray:
     """Means of features times the indicator of each cell, then of each atom: (R, rows, bins).
 
@@ -25,8 +30,10 @@ def sums_over_cells(
     ----------
     outputs : list of ndarray, shape (replicates, n)
         The outputs, some replicates in each array.
-    features : list of ndarray, shape (rows, replicates, n)
-        The features; the first row are the weights of the points.
+    weights : list of ndarray, shape (replicates, n)
+        The weights of the points.
+    features : iterable of ndarray, shape (rows, replicates, n)
+        The features, each array used before the next is asked for; the first row are the weights.
     cells : int
         Number of cells.
 
@@ -36,13 +43,14 @@ def sums_over_cells(
 
     Examples
     --------
-    >>> y, ones = np.arange(4096.0)[None, :], np.ones((1, 1, 4096))
-    >>> sums_over_cells([y], [ones], 4)[0, 0].round(3).tolist()
+    >>> y, ones = np.arange(4096.0)[None, :], np.ones((1, 4096))
+    >>> sums_over_cells([y], [ones], [ones[None]], 4)[0, 0].round(3).tolist()
     [0.156, 0.344, 0.344, 0.156]
-    >>> sums_over_cells([np.maximum(y, 2000.0)], [ones], 4)[0, 0].round(3).tolist()  # and an atom
+    >>> y = np.maximum(y, 2000.0)  # and an atom
+    >>> sums_over_cells([y], [ones], [ones[None]], 4)[0, 0].round(3).tolist()
     [0.08, 0.176, 0.176, 0.08, 0.489]
     """
-    sample, weight = first_points(outputs), first_points([rows[0] for rows in features])
+    sample, weight = first_points(outputs), first_points(weights)
     order = np.argsort(sample)
     ordered, weight = sample[order], weight[order]
     first = np.flatnonzero(np.concatenate([[True], np.diff(ordered) != 0]))
@@ -52,15 +60,15 @@ def sums_over_cells(
     weight = np.where(np.repeat(is_atom, count), 0.0, weight)
     places = _Places(_graded_edges(ordered, weight, cells), atoms, cells, ordered)
     bins = cells + len(atoms)
-    sums = np.empty((sum(map(len, outputs)), len(features[0]), bins))
-    start = 0
+    sums = []
     for y, rows in zip(outputs, features, strict=True):
         where = places(y.ravel()) + np.repeat(bins * np.arange(len(y)), y.shape[1])
+        own = np.empty((len(y), len(rows), bins))
         for i, row in enumerate(rows):
             found = np.bincount(where, row.ravel(), bins * len(y)) / y.shape[1]
-            sums[start : start + len(y), i] = found.reshape(len(y), bins)
-        start += len(y)
-    return sums
+            own[:, i] = found.reshape(len(y), bins)
+        sums.append(own)
+    return np.concatenate(sums)
 
 
 def sums_below(sums: np.ndarray, beyond: int) -> np.ndarray:
@@ -127,7 +135,7 @@ class _Places:
     def __call__(self, y: np.ndarray) -> np.ndarray:
         if self._is_worth_it:
             keys = self._keys(y)
-            where, inside = self._below[keys], self._inside[keys]
+            where, inside = self._below.take(keys), self._inside.take(keys)
             one, several = np.flatnonzero(inside == 1), np.flatnonzero(inside == 2)
             where[one] += self._edges[where[one]] < y[one]
             where[several] = np.searchsorted(self._edges, y[several])

@@ -13,7 +13,7 @@ from .sobol import SobolSequence, gaussian_points
 
 REPLICATES = 16
 _SEED = 314159
-_MAX_KEPT = 1 << 15  # points in a replicate that are worth their memory
+MAX_KEPT = 1 << 15  # points in a replicate that are worth their memory
 # The conditional moments are largest in the tails of the output: draw from a wider Gaussian there.
 _SCALE = 1.4
 
@@ -38,7 +38,7 @@ def wide_points(dim: int, n: int, which: range, scramble: int) -> Cloud:
     >>> cloud.z.shape, round(float(cloud.weight.mean()), 9)
     ((2, 512), 1.0)
     """
-    if n <= _MAX_KEPT and not scramble:
+    if n <= MAX_KEPT and not scramble:
         return _kept_points(dim, n, which)
     return _new_points(dim, n, which, scramble)
 
@@ -84,10 +84,12 @@ def _kept_features(kept: tuple[int, int, range], r: int, orders: tuple[int, ...]
 def _features(cloud: Cloud, r: int, orders: tuple[int, ...]) -> np.ndarray:
     beta = order_indices(r, orders)
     tables = [hermite_table(column, int(beta.max(initial=0))) for column in cloud.z[:r]]
+    tables[0] *= cloud.weight
     rows = np.empty((1 + len(beta), len(cloud.weight)))
-    rows[:] = cloud.weight
-    for row, index in zip(rows[1:], beta, strict=True):
-        for table, k in zip(tables, index, strict=True):
-            if k:
-                row *= table[k]
+    rows[0] = cloud.weight
+    for row, (first, *others) in zip(rows[1:], beta, strict=True):
+        factors = [table[k] for table, k in zip(tables[1:], others, strict=True) if k]
+        np.multiply(tables[0][first], factors[0] if factors else 1.0, out=row)
+        for factor in factors[1:]:
+            row *= factor
     return rows

@@ -8,14 +8,22 @@ a signal where there is none.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
 from .output_gram import OutputGram
 from .quantile_cells import first_points, sums_below, sums_over_cells
-from .slice_points import REPLICATES, order_indices, point_features, wide_points
+from .slice_points import (
+    MAX_KEPT,
+    REPLICATES,
+    Cloud,
+    order_indices,
+    point_features,
+    wide_points,
+)
 from .smoothing import smoothing_filter
+from .turns import Turn, turns
 
 _MAX_CELLS = 4096
 _POINTS_PER_CELL = 64
@@ -27,6 +35,7 @@ _MAX_BINS = 1 << 14
 _TOGETHER = 1 << 14
 
 Function = Callable[[Sequence[np.ndarray]], np.ndarray]
+_Products = tuple[np.ndarray, np.ndarray]  # a matrix, and the same with each replicate left out
 
 
 def sliced_grams(
@@ -70,39 +79,53 @@ def sliced_grams(
     >>> bool((np.abs(grams[1].value) <= grams[1].entry_error()).all())
     True
     """
-    n = 1 << max(8, int(np.log2(points / REPLICATES)))
-    outputs: list[np.ndarray] = []  # each (replicates, n)
-    shocks: list[np.ndarray] = []
-    features: list[np.ndarray] = []  # each (rows, replicates, n)
+    # More points than are kept are the same ones turned: only the outputs are computed anew.
+    times = max(1, points // (REPLICATES * MAX_KEPT)) if r > 1 else 1
+    turned = turns(r, tuple(orders), times)
+    n = 1 << max(8, int(np.log2(points / (REPLICATES * times))))
     # Small replicates are treated together: many calls would cost more than their numbers.
     size = min(REPLICATES, max(1, _TOGETHER // n))
-    for first in range(0, REPLICATES, size):
-        cloud = wide_points(r + (noise > 0), n, range(first, first + size), scramble)
-        y = np.broadcast_to(g(list(cloud.z[:r])), cloud.weight.shape)
-        outputs.append(y.astype(np.float64).reshape(size, n))
-        shocks.append(cloud.z[-1].reshape(size, n))
-        features.append(point_features(cloud, r, tuple(orders)).reshape(-1, size, n))
-    outputs = _without_rounding(outputs)
+    groups = [range(first, first + size) for first in range(0, REPLICATES, size)]
+    clouds = [wide_points(r + (noise > 0), n, group, scramble) for group in groups]
+    pairs = [(cloud, turn) for cloud in clouds for turn in turned]
+    outputs = _without_rounding([_values(g, *pair).reshape(size, n) for pair in pairs])
+    # Features of one group at a time: all of them would not fit any cache.
+    rows = (point_features(c, r, tuple(orders)).reshape(-1, size, n) for c in clouds)
+    features = (row for row in rows for _ in turned)
     span = max(y.max() for y in outputs) - min(y.min() for y in outputs)
+    counts = [len(order_indices(r, (k,))) for k in orders]
+    ends = np.cumsum(counts).tolist()
+    blocks = [slice(end - m, end) for end, m in zip(ends, counts, strict=True)]
     if noise > 0 and span + 14 * noise**0.5 < _MAX_BINS * noise**0.5 / 8:
-        sums, mass = _smoothed(outputs, features, noise)
-        levels = [_cross_products(sums, mass)]
+        sums, mass = _smoothed(outputs, features, noise, turned)
+        levels = [[_cross_products(sums[:, block], mass) for block in blocks]]
     else:
-        ys = [y + noise**0.5 * xi for y, xi in zip(outputs, shocks, strict=True)]
+        if noise > 0:
+            shocks = [noise**0.5 * c.z[-1].reshape(size, n) for c, _ in pairs]
+            outputs = [y + shock for y, shock in zip(outputs, shocks, strict=True)]
+        weights = [c.weight.reshape(size, n) for c, _ in pairs]
         cells = min(_MAX_CELLS, 1 << int(np.log2(n * REPLICATES / _POINTS_PER_CELL)))
-        sums = sums_over_cells(ys, features, cells)
-        below = sums_below(sums[..., :cells], _WIDTHS[-1] - 1)
-        atoms = _slices(sums[:, 0, cells:], sums[:, 1:, cells:])
-        levels = [_all_slices(below, _WIDTHS[-1] - width, width) for width in _WIDTHS]
-        levels = [(value + atoms[0], rest + atoms[1]) for value, rest in levels]
-    result, start = {}, 0
-    for k in orders:
-        m = len(order_indices(r, (k,)))
-        block = slice(start, start + m)
-        parts = [(value[block, block], rest[:, block, block]) for value, rest in levels]
-        result[k] = _extrapolated(parts)
-        start += m
-    return result
+        sums = _together(sums_over_cells(outputs, weights, features, cells), turned)
+        below, atoms = sums_below(sums[..., :cells], _WIDTHS[-1] - 1), sums[..., cells:]
+        exact = _slices(atoms[:, 0], atoms[:, 1:], blocks)
+        levels = [_all_slices(below, width, blocks) for width in _WIDTHS]
+        levels = [[_sum(*pair) for pair in zip(level, exact, strict=True)] for level in levels]
+    return {k: _extrapolated(parts) for k, *parts in zip(orders, *levels, strict=True)}
+
+
+def _values(g: Function, cloud: Cloud, turn: Turn) -> np.ndarray:
+    """Outputs at turned points."""
+    z = cloud.z[: len(turn.matrix)]
+    values = g(list(z if turn.is_identity else turn.matrix @ z))
+    return np.broadcast_to(values, cloud.weight.shape).astype(np.float64)
+
+
+def _together(sums: np.ndarray, turned: Sequence[Turn]) -> np.ndarray:
+    """Means over the turns of each replicate, of sums (R * turns, rows, bins) of its features."""
+    if len(turned) == 1:
+        return sums
+    parts = sums.reshape(-1, len(turned), *sums.shape[1:])
+    return np.mean([turn.action @ parts[:, i] for i, turn in enumerate(turned)], axis=0)
 
 
 def _without_rounding(outputs: list[np.ndarray]) -> list[np.ndarray]:
@@ -115,21 +138,28 @@ def _without_rounding(outputs: list[np.ndarray]) -> list[np.ndarray]:
     return [np.round(y, digits, out=y) for y in outputs]
 
 
-def _all_slices(below: np.ndarray, unused: int, width: int) -> tuple[np.ndarray, np.ndarray]:
+def _all_slices(below: np.ndarray, width: int, blocks: Sequence[slice]) -> list[_Products]:
     """Cross products for slices of `width` cells, averaged over all positions of the slices.
 
-    `below` holds the sums below each edge, `unused` more of them at each end than are needed here.
-    Without the average, what is lost in the slice that contains a jump of the conditional moments
-    would depend on where in the slice the jump falls, and could not be extrapolated.
+    `below` holds the sums below each edge; there are enough edges for the widest slices. Without
+    the average, what is lost in the slice that contains a jump of the conditional moments would
+    depend on where in the slice the jump falls, and could not be extrapolated.
     """
+    unused = _WIDTHS[-1] - width
     used = below[..., unused : below.shape[-1] - unused]
     low, high = used[..., :-width], used[..., width:]
-    value, rest = _slices(high[:, 0] - low[:, 0], high[:, 1:] - low[:, 1:])
-    return value / width, rest / width
+    found = _slices(high[:, 0] - low[:, 0], high[:, 1:] - low[:, 1:], blocks)
+    return [(value / width, rest / width) for value, rest in found]
 
 
-def _slices(shares: np.ndarray, sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _sum(a: _Products, b: _Products) -> _Products:
+    return a[0] + b[0], a[1] + b[1]
+
+
+def _slices(shares: np.ndarray, sums: np.ndarray, blocks: Sequence[slice]) -> list[_Products]:
     """Cross products of slices from their shares (R, slices) and sums (R, m, slices), in place.
+
+    Products of sums of the same block are enough.
 
     The edges follow from the same points, which fixes the total of each slice and correlates its
     shares in different replicates; the sums inherit that. What a sum owes to its share is taken
@@ -141,7 +171,8 @@ def _slices(shares: np.ndarray, sums: np.ndarray) -> tuple[np.ndarray, np.ndarra
     mean = sums.mean(axis=0) / np.where(is_shared, mass, np.inf)
     for own, excess in zip(sums, shares - mass, strict=True):
         own -= mean * excess
-    return _cross_products(sums, np.where(is_shared, mass, np.inf))
+    mass = np.where(is_shared, mass, np.inf)
+    return [_cross_products(sums[:, block], mass) for block in blocks]
 
 
 def _unbiased_mass(shares: np.ndarray) -> np.ndarray:
@@ -157,7 +188,10 @@ def _unbiased_mass(shares: np.ndarray) -> np.ndarray:
 
 
 def _smoothed(
-    outputs: list[np.ndarray], features: list[np.ndarray], noise: float
+    outputs: list[np.ndarray],
+    features: Iterable[np.ndarray],
+    noise: float,
+    turned: Sequence[Turn],
 ) -> tuple[np.ndarray, np.ndarray]:
     """Densities of features in y (R, m, bins) after convolution with the noise, and that of 1."""
     sigma = noise**0.5
@@ -181,7 +215,7 @@ def _smoothed(
                 curve += np.bincount(where, (row * share).ravel(), len(curve))
         smooth = np.fft.irfft(np.fft.rfft(grid.reshape(len(rows), len(y), size)) * kernel, size)
         curves.append(np.swapaxes(smooth, 0, 1) / (y.shape[1] * h))
-    total = np.concatenate(curves)
+    total = _together(np.concatenate(curves), turned)
     mean = total[:, 0].mean(axis=0)
     # With little noise few points share a value of y.
     mass = _unbiased_mass(total[:, 0])
@@ -189,7 +223,7 @@ def _smoothed(
     return total[:, 1:, seen] * h**0.5, mass[seen]
 
 
-def _cross_products(sums: np.ndarray, mass: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _cross_products(sums: np.ndarray, mass: np.ndarray) -> _Products:
     """Mean over pairs i != j of sum_b a_i a_j^T / p_b, and the same with each i left out."""
     n = len(sums)
     inverse = 1 / np.where(mass > 0, mass, np.inf)
@@ -204,7 +238,7 @@ def _cross_products(sums: np.ndarray, mass: np.ndarray) -> tuple[np.ndarray, np.
     return value, without / ((n - 1) * (n - 2))
 
 
-def _extrapolated(levels: list[tuple[np.ndarray, np.ndarray]]) -> OutputGram:
+def _extrapolated(levels: Sequence[_Products]) -> OutputGram:
     r"""Value for infinitely thin slices.
 
     Where the moments are smooth the loss is quadratic in the width w. A jump by J at the fraction u

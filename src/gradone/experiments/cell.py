@@ -13,7 +13,7 @@ from ..base.seeds import stream
 from ..learners import LEARNERS
 from ..targets.sampled import Sampled
 from ..targets.sampling import Sample
-from .metrics import Measured, measure_directions, measure_many_predictions
+from .metrics import Measured, Predictor, measure_directions, measure_many_predictions
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def run_cell(
         del sample  # the fresh samples may need its memory
         fresh = measure_many_predictions(
             target,
-            [estimator.predict for estimator in fitted],
+            [Predictor(one.predict, getattr(one, "predict_label", None)) for one in fitted],
             d=d,
             samples=simulation.test_samples,
             **address,

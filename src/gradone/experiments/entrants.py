@@ -295,7 +295,7 @@ def learner_settings(name: str, target: Sampled, d: int) -> dict[str, Any]:
     if name == "random_features":
         return {"width": round(_WIDTH_RATIO * d), **_FROZEN}
     if name == "giant_step" and isinstance(target, Target):
-        if target.r == 1:
+        if not obstacle(THEORIES["one_step"](), target):
             return {"width": d, **_STEP, **_AS_THEORY}
         return {"width": 512, "steps": 2, "step_size": 2.0}
     if name == "dot_kernel_ridge":

@@ -30,7 +30,9 @@ OF_DIRECTIONS = Registry("metric of directions")
 """Functions ``(target, directions (k, d), W_star (r, d)) -> array`` or None where it has no
 meaning; they carry their ``dims``."""
 OF_PREDICTIONS = Registry("metric of predictions")
-"""Functions ``(target, y, clean, predicted) -> loss of each row`` or None; the mean is reported."""
+"""Functions ``(target, y, clean, predicted) -> loss of each row`` or None; the mean is reported.
+Those that are ``of_labels`` see the labels that a learner predicts, where it tells them apart from
+its predictions."""
 
 _CHUNK_NUMBERS = 2**22  # numbers of X in one chunk of fresh samples: 32 MB
 
@@ -41,6 +43,13 @@ class Measured(NamedTuple):
     dims: tuple[str, ...]
     value: Any
     error: Any
+
+
+class Predictor(NamedTuple):
+    """Functions from inputs (rows, d) to predictions and, where they differ, to labels (rows,)."""
+
+    predict: Callable[[np.ndarray], Any]
+    predict_label: Callable[[np.ndarray], Any] | None = None
 
 
 # ---- directions
@@ -139,11 +148,20 @@ def excess_mse(target: Sampled, y: np.ndarray, clean: np.ndarray, predicted: np.
     return (clean - predicted) ** 2
 
 
-@OF_PREDICTIONS.add("zero_one_error")
-def zero_one_error(target: Sampled, y: np.ndarray, clean: np.ndarray, predicted: np.ndarray) -> Any:
-    """Whether the value of the output that is nearest to the prediction is the wrong one.
+def _of_labels(function: Any) -> Any:
+    function.of_labels = True
+    return function
 
-    None unless the output takes finitely many values.
+
+@OF_PREDICTIONS.add("zero_one_error")
+@_of_labels
+def zero_one_error(target: Sampled, y: np.ndarray, clean: np.ndarray, predicted: np.ndarray) -> Any:
+    """Whether the predicted label is the wrong one; None for outputs of infinitely many values.
+
+    The labels are those of ``predict_label`` where a learner has it: ``BayesAMP`` takes the most
+    probable one, as the theory "bayes_amp" does. Else they are the values of the output that are
+    nearest to the predictions, which is the same for two values. The mean of three or more may be
+    nearest to a value that is hardly possible.
     """
     if not isinstance(target, Target) or target.channel.kind != "discrete":
         return None
@@ -179,6 +197,7 @@ def measure_predictions(
     target: Sampled,
     predict: Callable[[np.ndarray], Any],
     *,
+    predict_label: Callable[[np.ndarray], Any] | None = None,
     d: int,
     samples: int = 4096,
     seed: int = 0,
@@ -193,6 +212,8 @@ def measure_predictions(
         What the predictions are about.
     predict : callable
         Inputs (rows, d) to predictions (rows,).
+    predict_label : callable, optional
+        The same for labels, if they are not the values nearest to the predictions.
     d, samples : int
         Input dimension, number of fresh samples.
     seed, replicate : int
@@ -213,12 +234,13 @@ def measure_predictions(
     True
     """
     address: dict[str, Any] = {"seed": seed, "replicate": replicate, "dtype": dtype}
-    return measure_many_predictions(target, [predict], d=d, samples=samples, **address)[0]
+    both = [Predictor(predict, predict_label)]
+    return measure_many_predictions(target, both, d=d, samples=samples, **address)[0]
 
 
 def measure_many_predictions(
     target: Sampled,
-    predictors: Sequence[Callable[[np.ndarray], Any]],
+    predictors: Sequence[Predictor],
     *,
     d: int,
     samples: int = 4096,
@@ -232,8 +254,8 @@ def measure_many_predictions(
     ----------
     target : Target or hierarchical target
         What the predictions are about.
-    predictors : sequence of callables
-        Inputs (rows, d) to predictions (rows,).
+    predictors : sequence of Predictor
+        What is measured.
     d, samples, seed, replicate, dtype : optional
         As of :func:`measure_predictions`.
     """
@@ -244,14 +266,19 @@ def measure_many_predictions(
     for part in target.stream(samples, d, chunk=chunk, role="test", **address):
         y = part.y.astype(np.float64)
         clean = clean_labels.label(part.X)[0] if target.noise else y
-        for predict, total in zip(predictors, sums, strict=True):
-            predicted = _checked_predictions(predict(part.X), part.y.shape)
+        for one, total in zip(predictors, sums, strict=True):
+            predicted = _checked_predictions(one.predict(part.X), part.y.shape)
+            labels = predicted
+            if one.predict_label is not None:
+                labels = _checked_predictions(one.predict_label(part.X), part.y.shape)
             for name in OF_PREDICTIONS:
-                losses = OF_PREDICTIONS[name](target, y, clean, predicted)
+                metric = OF_PREDICTIONS[name]
+                answers = labels if getattr(metric, "of_labels", False) else predicted
+                losses = metric(target, y, clean, answers)
                 if losses is not None:
                     total.setdefault(name, np.zeros(2))
                     total[name] += np.sum(losses), np.sum(np.square(losses))
-    return [{name: _mean(one, samples) for name, one in total.items()} for total in sums]
+    return [{name: _mean(loss, samples) for name, loss in total.items()} for total in sums]
 
 
 def _checked_predictions(predicted: Any, shape: tuple[int, ...]) -> np.ndarray:

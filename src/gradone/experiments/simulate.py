@@ -107,7 +107,8 @@ def simulate(
         Over (alpha or n, replicate), with the width and the ridge between them where they vary:
         ``overlap`` and ``overlap_aligned`` (direction, direction2)
         and ``cosine2`` where the learner has ``directions_``; ``test_mse``, ``excess_mse`` and, for
-        discrete outputs, ``zero_one_error`` where it predicts; ``train_mse`` and ``train_loss``
+        discrete outputs, ``zero_one_error`` where it predicts (of ``predict_label`` if the learner
+        has it, else of the values nearest to its predictions); ``train_mse`` and ``train_loss``
         where the learner tells them; ``converged``, ``n_iter``, ``status``. ``q_err`` is the
         standard error of the measurement of one fit on fresh samples; the spread between fits is
         that over ``replicate``.

@@ -6,6 +6,7 @@ import itertools
 import math
 import numbers
 import warnings
+from collections.abc import Callable
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from sklearn.base import (
     TransformerMixin,
 )
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.metaestimators import available_if
 
 from ..base.arrays import check_fit, check_new, like, to_numpy
 from ..base.errors import BadData
@@ -37,6 +39,16 @@ _SPECTRAL_OVERLAP = 0.1  # self-overlap of a spectral start, per direction
 _BY_CHANCE = 6.0  # standard errors of a mean or of a scale, for all columns
 _NOTICEABLE = 0.1  # change of a mean or of a scale that is worth a warning
 _MOST_SKIPPED = 0.01
+
+
+def _has_finitely_many_labels(learner: BayesAMP) -> bool:
+    return isinstance(learner.channel, Target) and learner.channel.channel.kind == "discrete"
+
+
+def _most_probable(channel: PosteriorChannel, omega: np.ndarray, V: np.ndarray) -> np.ndarray:
+    """Label of the largest evidence at each prior mean, (m,)."""
+    out = channel.outcomes(omega, V)
+    return np.take_along_axis(out.y, out.log_z.argmax(axis=1)[:, None], axis=1)[:, 0]
 
 
 @LEARNERS.add("bayes_amp")
@@ -204,11 +216,36 @@ class BayesAMP(
             Inputs.
         """
         _, X = check_new(self, X)
+        return self._over_blocks(X, PosteriorChannel.mean)
+
+    @available_if(_has_finitely_many_labels)  # type: ignore[untyped-decorator]
+    def predict_label(self, X: Any) -> Any:
+        """Most probable label at new inputs (n,): the fewest wrong labels.
+
+        Only of channels with finitely many values. It need not be the value nearest to ``predict``
+        if there are more than two.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+            Inputs.
+        """
+        _, X = check_new(self, X, method="predict_label")
+        return self._over_blocks(X, _most_probable)
+
+    def _over_blocks(
+        self,
+        X: Any,
+        answer: Callable[[PosteriorChannel, np.ndarray, np.ndarray], np.ndarray],
+    ) -> Any:
+        """What the channel says of the labels at the projections of new inputs, (n,)."""
         channel = posterior_channel(self.channel)
         omega = np.asarray(to_numpy(self._project(X)), dtype=float)
         rows = chunk_rows(1024)  # the rule over the label may have some hundred nodes
         blocks = [omega[i : i + rows] for i in range(0, len(omega), rows)]
-        return like(X, np.concatenate([channel.mean(block, self.covariance_) for block in blocks]))
+        return like(
+            X, np.concatenate([answer(channel, block, self.covariance_) for block in blocks])
+        )
 
     def transform(self, X: Any) -> Any:
         """Posterior means of the projections z of new inputs, (n, r).

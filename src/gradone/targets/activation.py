@@ -32,7 +32,7 @@ class Activation:
     """
 
     def __init__(self, text: str) -> None:
-        expression = Expression(text)
+        expression = Expression(text, what="the activation")
         if expression.variables != (1,):
             raise TargetError(
                 f"an activation is a function of z alone, '{text}' uses "

@@ -152,7 +152,7 @@ def inner_function(text: str) -> tuple[Expression, float]:
     Traceback (most recent call last):
     gradone.base.errors.TargetError: the inner function must have mean 0 ...
     """
-    expression = one_variable(text, "an inner function")
+    expression = one_variable(text, "the inner function")
     mean, size = expression.mean(), float(variance(expression))
     if abs(mean.value) > mean.error + _CENTERED * math.sqrt(size):
         raise TargetError(

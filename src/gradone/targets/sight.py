@@ -183,7 +183,7 @@ class Might(_Branches):
         super().__post_init__()
         self._check_parts()
         self._set("branches", whole_number("branches", self.branches))
-        outer = Expression(self.outer, letter="h")
+        outer = Expression(self.outer, letter="h", what="the outer function")
         if outer.r not in (1, self.branches):
             raise TargetError(
                 f"the outer function '{outer.text}' uses h1..h{outer.r}, the target has "

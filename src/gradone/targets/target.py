@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..base.arrays import as_floats
-from ..base.errors import BadData, TargetError
+from ..base.errors import BadData, TargetError, TargetSyntaxError
 from ..base.estimate import Estimate, roughest
 from .channel import OutputChannel
 from .directions import hidden_directions
@@ -59,7 +59,7 @@ class Target(Sampled):
     expression: Expression = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "expression", Expression(self.text))
+        object.__setattr__(self, "expression", _read(self.text))
         object.__setattr__(self, "text", self.text.strip())
         object.__setattr__(self, "noise", checked_noise(self.noise))
 
@@ -153,6 +153,22 @@ class Target(Sampled):
         return IndexRealization(W_star, self.expression)
 
 
+def _read(text: str) -> Expression:
+    """Function of a target; a name of the zoo in place of a formula is called so."""
+    try:
+        return Expression(text)
+    except TargetSyntaxError:
+        from .zoo import zoo  # the zoo is made of targets
+
+        entry = zoo().find(text.strip().replace("_", "-")) if isinstance(text, str) else None
+        if entry is None:
+            raise
+        raise TargetSyntaxError(
+            f"'{text.strip()}' is no formula but the name of a target of the zoo",
+            hint=f'Write gd.zoo("{entry.name}"), or its formula: {entry.formula}',
+        ) from None
+
+
 def Committee(r: int = 3, activation: str = "erf(z)", *, noise: float = 0.0) -> Target:
     r"""Committee machine: the mean of one activation over r directions.
 
@@ -200,7 +216,7 @@ def as_target(target: Sampled | str) -> Sampled:
 
 def one_variable(text: str, what: str, *, letter: str = "z") -> Expression:
     """Expression of one variable, checked."""
-    expression = Expression(text, letter=letter)
+    expression = Expression(text, letter=letter, what=what)
     if expression.r != 1:
         raise TargetError(
             f"{what} is a function of {letter} alone, '{expression.text}' uses "

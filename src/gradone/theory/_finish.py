@@ -10,7 +10,7 @@ from ..targets.posterior import PosteriorChannel
 from ._climb import Climb
 from ._folding import Symmetries, invariances, symmetrized
 from ._prior_means import PERFECT
-from ._refined import CHANNEL_ERROR, Refined, left_by_rules, scalar_errors
+from ._refined import CHANNEL_ERROR, Refined, scalar_errors
 from ._state_evolution import Averages, averages, overlap_step, symmetric_basis
 
 if TYPE_CHECKING:
@@ -89,6 +89,8 @@ def finish(
         shift, solve = rough.shift, rough.solve
         count += rough.n_iter
     reached = _newton(evolution, neighbors, shift, alpha, basis, solve)
+    if coarse and not reached.is_root:
+        return None
     count += reached.n_iter
     best = reached.at.best
     step = gradients @ reached.step
@@ -96,7 +98,7 @@ def finish(
     errors = scalar_errors(reached.at) + reached.error * np.abs(gradients).sum(axis=1)
     errors += _CHANGE_ERROR * np.abs(reached.change) + _DERIVATIVE_ERROR * np.abs(step)
     J = [at.information for at in reached.at.rules]
-    spread = left_by_rules(*J) + CHANNEL_ERROR * np.abs(best.information - J[-1])
+    spread = reached.at.left(*J) + CHANNEL_ERROR * np.abs(best.information - J[-1])
     missing = _missing_to_perfect(reached.M)
     if missing.size == evolution.r:  # then the label is known, up to its noise
         errors[1] = max(errors[1], abs(test_mse - evolution.target.noise))
@@ -183,6 +185,8 @@ class _Reached(NamedTuple):
     step: np.ndarray
     """The last step to M, in the coordinates of the basis."""
     n_iter: int
+    is_root: bool
+    """Whether Newton's steps ended."""
 
 
 def _newton(
@@ -198,11 +202,12 @@ def _newton(
     What the map at a low resolution lacks is almost the same at neighbors: it is computed once, and
     Newton's steps take the rest from the low resolution.
     """
-    rule, count, finer = _FIRST[evolution.r], 0, None
+    more = evolution.shares_labels(neighbors.M)
+    rule, count, finer = _FIRST[evolution.r] + more, 0, None
     while True:
         M = neighbors.M + shift
         goal = min(_GOAL, _GOAL_SHARE * _room(M))
-        finest = _FINEST_NESTED if evolution.is_nested(M) else _FINEST
+        finest = _FINEST_NESTED if evolution.is_nested(M) else _FINEST + 2 * more
         at = evolution.refined(M, rule, finer)
         while True:
             by_rules, by_channel = _unresolved(at, M, alpha, basis, solve)
@@ -221,14 +226,22 @@ def _newton(
             break
         change = np.subtract(neighbors.averages(root.shift)[1:], rough[1:])
         step, solve = root.step, root.solve
-        left = _CHANGE_ERROR * np.abs(solve @ residual) + _DERIVATIVE_ERROR * np.abs(step)
+        # Close to a threshold an error of the rate is large in what Newton's steps add up to.
+        unsure = _CHANGE_ERROR + _RATE_ERROR * float(np.linalg.norm(solve, 2))
+        left = unsure * np.abs(solve @ residual) + _DERIVATIVE_ERROR * np.abs(step)
         shift = root.shift + np.tensordot(step, basis, axes=1)
         count += 1 + root.n_iter
         if left.max(initial=0.0) < (1 - _RESOLVED) * goal or count > _NEWTON_STEPS:
             break
     error = left + by_rules + by_channel + np.abs(solve).sum(axis=1) * TOLERANCE
     return _Reached(
-        neighbors.M + shift, float(error.max(initial=TOLERANCE)), at, change, step, count
+        neighbors.M + shift,
+        float(error.max(initial=TOLERANCE)),
+        at,
+        change,
+        step,
+        count,
+        root is not None,
     )
 
 
@@ -239,7 +252,7 @@ def _unresolved(
     *levels, best = (
         solve @ _coordinates(averages, M, alpha, basis) for averages in (*at.rules, at.best)
     )
-    return left_by_rules(*levels), CHANNEL_ERROR * np.abs(best - levels[-1])
+    return at.left(*levels), CHANNEL_ERROR * np.abs(best - levels[-1])
 
 
 def _updated(solve: np.ndarray, move: np.ndarray, change: np.ndarray) -> np.ndarray:

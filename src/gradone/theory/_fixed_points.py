@@ -7,10 +7,11 @@ from functools import cached_property
 
 import numpy as np
 
-from ..targets.language.tree import Call, nodes
+from ..targets.language.structure import has_jumps
 from ..targets.posterior import PosteriorChannel, posterior_channel
 from ..targets.target import Target
 from ._climb import Climb, climb
+from ._curve_means import shared_labels_of
 from ._finish import CLOSE, COARSE, TOLERANCE, UNLEARNED, FixedPoint, finish
 from ._refined import Refined
 from ._state_evolution import (
@@ -85,6 +86,10 @@ class StateEvolution:
         """Whether a rule over prior means contains the coarser ones."""
         return axes_of(self.channel(0), M) is not None
 
+    def shares_labels(self, M: np.ndarray) -> bool:
+        """Whether averages come from labels that all prior means share: finer rules are cheap."""
+        return shared_labels_of(self.channel(0), M) is not None
+
     def refined(self, M: np.ndarray, rule: int, finer: Averages | None = None) -> Refined:
         """Averages with finer and finer rules over prior means, up to the resolution `rule`.
 
@@ -95,7 +100,8 @@ class StateEvolution:
         if finer is None:
             few = COARSE[self.r]
             finer = self._at(M, 1, few).plus(self._at(M, 0, few), -1.0)
-        return Refined(rules, finer)
+        is_plain = not (self.is_nested(M) or self.shares_labels(M))
+        return Refined(rules, finer, power=2 if is_plain else 1)
 
     def step(self, M: np.ndarray, alpha: float, *, coarse: bool = False) -> np.ndarray:
         """One iteration [SE-1]."""
@@ -220,7 +226,8 @@ class StateEvolution:
         from very close only. Jumps are seen on the scale of the posterior, which the rule over
         prior means must resolve.
         """
-        is_sharp = self.target.channel.kind == "deterministic" and not has_jumps(self.target)
+        jumps = has_jumps(self.target.expression.tree)
+        is_sharp = self.target.channel.kind == "deterministic" and not jumps
         return 1 - 1e-5 if is_sharp else _ALMOST_KNOWN[self.r]
 
 
@@ -228,11 +235,3 @@ def _without_unlearned(M: np.ndarray) -> np.ndarray:
     """Overlap matrix with the traces of rounding in unlearned directions removed."""
     overlaps, Q = np.linalg.eigh(M)
     return (Q * np.where(overlaps < UNLEARNED, 0.0, overlaps)) @ Q.T
-
-
-def has_jumps(target: Target) -> bool:
-    """Whether a function of the target's formula jumps."""
-    return any(
-        isinstance(node, Call) and node.name in ("sign", "step")
-        for node in nodes(target.expression.tree)
-    )

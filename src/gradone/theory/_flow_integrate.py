@@ -33,6 +33,7 @@ def integrate(
     times: np.ndarray,
     *,
     tolerance: float,
+    rest_tolerance: float,
     second_order: bool,
 ) -> Trajectory:
     r"""Solution of the flow at increasing times.
@@ -54,6 +55,9 @@ def integrate(
         Increasing, positive.
     tolerance : float
         Absolute and relative, of one step.
+    rest_tolerance : float
+        Absolute one of what is left of Q beside the hidden directions, which tends to zero where
+        they are learned: errors of the size of an overlap's would leave no variance there.
     second_order : bool
         Whether the last term of [FL-1] is kept.
     """
@@ -84,6 +88,8 @@ def integrate(
     def leaves(_: float, state: np.ndarray) -> float:
         return limit - _size(unpack(state)) if count < _MAX_EVALUATIONS else -1.0
 
+    smallest = np.full(len(pack(start)), tolerance)
+    smallest[p * r : p * r + len(upper[0])] = rest_tolerance
     leaves.terminal = True  # type: ignore[attr-defined]
     with np.errstate(over="ignore", invalid="ignore"):
         found = solve_ivp(
@@ -94,7 +100,7 @@ def integrate(
             t_eval=times,
             events=leaves,
             rtol=tolerance,
-            atol=tolerance,
+            atol=smallest,
         )
     # Where the run ends before the first time, y is an empty list instead of an array.
     done = [unpack(state) for state in np.transpose(found.y)]

@@ -23,6 +23,9 @@ _GOOD = 0.01  # errors of overlaps and norms with which nobody waits for the lar
 # smaller tolerance would follow these jumps one by one.
 _EXACT, _SMOOTH, _KINKED = 1e-7, 1e-6, 1e-5
 _ROUGHER = 10.0  # a second tolerance, for the error
+# Two solutions cross now and then: they are compared over a stretch of time before each time, at
+# times that are no farther apart than these factors.
+_BEFORE, _APART = 0.6, 0.9
 _ROUNDING = 1e-12
 
 
@@ -54,6 +57,9 @@ def solve_flow(
         good = all(_is_good(*found.values[name]) for name in ("overlap", "norm"))
         if good or found.why or len(fine) == 1:
             break
+    # The excess error is a mean of squares: below zero it is an error of the solution, stated.
+    mse, error = found.values["test_mse"]
+    found.values["test_mse"] = np.maximum(mse, target.noise), error
     return found
 
 
@@ -71,12 +77,21 @@ def _solution(
     second_order: bool,
 ) -> Flow:
     """Mean of the solutions by several rules, with an error from their spread and a rougher one."""
-    tolerance = _EXACT if len(fine) == 1 else _SMOOTH if rough.is_smooth else _KINKED
+    exact = len(fine) == 1
+    tolerance = _EXACT if exact else _SMOOTH if rough.is_smooth else _KINKED
+    looks = _looks(times) if exact else np.unique(times)
+    last = np.searchsorted(looks, times)
+    first = np.searchsorted(looks, _BEFORE * times) if exact else last
 
     def solve(means: MeanRule, factor: float) -> Trajectory:
+        allowed = factor * tolerance
         return integrate(
-            means, student, start, times, tolerance=factor * tolerance, second_order=second_order
-        )
+            means, student, start, looks,
+            tolerance=allowed,
+            # A square of weights. Means over points are rougher than what this would resolve.
+            rest_tolerance=allowed**2 if exact else allowed,
+            second_order=second_order,
+        )  # fmt: skip
 
     # Once all goes wrong at the first scramble there is no need to see the others do the same.
     runs = [solve(fine[0], 1.0)]
@@ -86,12 +101,21 @@ def _solution(
     values = {}
     for name, second in other.items():
         found = np.stack([run[name] for run in all_runs])
-        error = np.abs(found[0] - second) + _ROUNDING * (1 + np.abs(second))
+        gap = np.abs(found[0] - second)
+        found, second = found[:, last], second[last]
+        error = np.stack([gap[i : j + 1].max(axis=0) for i, j in zip(first, last, strict=True)])
+        error = error + _ROUNDING * (1 + np.abs(second))
         if len(found) > 1:
             error = error + _quantile(len(found)) * found.std(axis=0, ddof=1)
         values[name] = found.mean(axis=0), np.where(np.isfinite(error), error, np.inf)
-    last = min(runs, key=lambda run: run.until)
-    return Flow(values, last.until, last.why)
+    shortest = min(runs, key=lambda run: run.until)
+    return Flow(values, shortest.until, shortest.why)
+
+
+def _looks(times: np.ndarray) -> np.ndarray:
+    """Times at which solutions are compared: those that are asked for, and some before them."""
+    count = math.ceil(math.log(_BEFORE * times[0] / times[-1]) / math.log(_APART))
+    return np.unique(np.concatenate([times, times[-1] * _APART ** np.arange(1, count + 1)]))
 
 
 def _mean_rules(

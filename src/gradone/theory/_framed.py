@@ -11,7 +11,7 @@ from ..base.estimate import Estimate
 from ..targets.target import Target
 from ._finish import FixedPoint
 from ._fixed_points import StateEvolution
-from ._state_evolution import zero_one_error
+from ._label_errors import zero_one_error
 
 
 class FramedEvolution:

@@ -11,6 +11,7 @@ from ..base.estimate import Estimate
 from ..targets.activation import Activation
 from ..targets.sampled import Sampled
 from ..targets.target import Target, as_target
+from ._one_direction import one_direction, one_direction_obstacle
 from ._one_step_spike import link_moments, read_activation
 from ._smeared import line_rule, reach, window
 
@@ -141,12 +142,12 @@ def best_neuron(target: Sampled | str, activation: Activation | str) -> BestNeur
 
 def _one_direction(target: Sampled | str) -> Target:
     target = as_target(target)
-    if not isinstance(target, Target) or target.r != 1:
+    if not isinstance(target, Target) or one_direction_obstacle(target):
         raise OutOfRegime(
             f"these bounds are about targets of one direction, {target!r} is none; "
             "gd.analyze gives the plateaus of targets of several directions"
         )
-    return target
+    return one_direction(target)
 
 
 def _projections(

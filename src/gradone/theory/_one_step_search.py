@@ -14,6 +14,7 @@ from ..base.estimate import Estimate
 from ..targets.activation import Activation
 from ..targets.sampled import Sampled
 from ..targets.target import Target, as_target
+from ._one_direction import one_direction, one_direction_obstacle
 from ._one_step_model import OneStep, Point, Variant
 from ._one_step_spike import read_activation, spike_obstacle
 from ._swept import one_number
@@ -138,15 +139,16 @@ def _model(
     step_size: float,
 ) -> OneStep:
     target, activation = as_target(target), read_activation(activation)
-    if not isinstance(target, Target) or target.r != 1:
+    if not isinstance(target, Target) or one_direction_obstacle(target):
         raise OutOfRegime(
             f"one giant step is solved for targets of one direction, got {target!r}; "
             "'giant_steps' covers several"
         )
-    if reason := spike_obstacle(target, activation):
+    link = one_direction(target)
+    if reason := spike_obstacle(link, activation):
         raise OutOfRegime(f"one giant step is not solved here: {reason}")
     return OneStep(
-        target, activation, readout=readout, variant=variant,
+        link, activation, readout=readout, variant=variant,
         batch_ratio=one_number("batch_ratio", batch_ratio, infinite=True),
         step_size=one_number("step_size", step_size),
     )  # fmt: skip

@@ -52,8 +52,7 @@ def prior_means(
     overlaps, Q = np.linalg.eigh(M)
     overlaps = merged(overlaps)
     deciding = overlaps if around is None else merged(np.linalg.eigvalsh(around))
-    axes = max(1, int(((deciding > _SMOOTH) & (deciding < PERFECT)).sum()))
-    rules = [_axis_rule(float(m), resolution, axes, graded=graded) for m in deciding]
+    rules = axis_rules(deciding, resolution, graded=graded)
     size = math.prod(len(v) for v, _ in rules)
     grid = np.stack(np.meshgrid(*(v for v, _ in rules), indexing="ij"), axis=-1)
     product = np.ones(())
@@ -63,6 +62,14 @@ def prior_means(
     kept = (v**2).sum(axis=1) <= cut(resolution) ** 2
     v, weights = v[kept], weights[kept]
     return (v * np.sqrt(overlaps)) @ Q.T, weights / weights.sum()
+
+
+def axis_rules(
+    overlaps: np.ndarray, resolution: int, *, graded: bool = False
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Rules for a standard normal variable along each eigenvector of M, by its overlap."""
+    axes = max(1, int(((overlaps > _SMOOTH) & (overlaps < PERFECT)).sum()))
+    return [_axis_rule(float(m), resolution, axes, graded=graded) for m in overlaps]
 
 
 def merged(overlaps: np.ndarray) -> np.ndarray:

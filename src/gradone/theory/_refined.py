@@ -20,6 +20,12 @@ class Refined(NamedTuple):
     """From the coarsest to the finest rule."""
     finer: Averages
     """What a finer channel adds."""
+    power: int = 1
+    """Of the gain of a refinement that the next one gains at least."""
+
+    def left(self, *levels: np.ndarray) -> np.ndarray:
+        """Error of something by the finest rule, from its values by all rules."""
+        return left_by_rules(*levels, power=self.power)
 
     @property
     def best(self) -> Averages:
@@ -27,19 +33,20 @@ class Refined(NamedTuple):
         return self.rules[-1].plus(self.finer)
 
 
-def left_by_rules(*levels: np.ndarray) -> np.ndarray:
+def left_by_rules(*levels: np.ndarray, power: int) -> np.ndarray:
     r"""Error of the finest of three rules, or of five nested ones, with steps that shrink.
 
     By the square root of two from one to the next. The error of the trapezoidal rule of step h
     falls like :math:`\exp(-c/h^2)`: a refinement gains the square of what the one before gained.
+    Where an integrand has features on several scales it gains as much as the one before at least.
     Of nested rules, two in a row may share their error, that along the axes or that along the
     diagonals: two refinements are taken for one, which gains as much as the two before.
 
     Examples
     --------
-    >>> left_by_rules(np.array([1.1]), np.array([0.2]), np.array([0.1])).round(3).tolist()
+    >>> left_by_rules(*np.array([[1.1], [0.2], [0.1]]), power=2).round(3).tolist()
     [0.002]
-    >>> left_by_rules(*np.array([[1.1], [1.0], [0.3], [0.1], [0.1]])).round(3).tolist()
+    >>> left_by_rules(*np.array([[1.1], [1.0], [0.3], [0.1], [0.1]]), power=1).round(3).tolist()
     [0.04]
     """
     *coarser, fine = levels
@@ -47,12 +54,11 @@ def left_by_rules(*levels: np.ndarray) -> np.ndarray:
     changes = np.abs(np.array(coarser) - fine)
     before, last = float(changes[:half].max(initial=0.0)), changes[half:].max(axis=0)
     ratio = float(last.max(initial=0.0)) / before if before else 1.0
-    gain = ratio**2 if half == 1 else ratio
-    return last * min(max(gain, _LEAST_GAIN[half]), 1.0)
+    return last * min(max(ratio**power, _LEAST_GAIN[half]), 1.0)
 
 
 def scalar_errors(at: Refined) -> np.ndarray:
     """Errors of the mean of log Z and of the error of labels where they were computed."""
     *levels, best = (np.array(averages[1:]) for averages in (*at.rules, at.best))
-    by_rules = [left_by_rules(*column) for column in np.array(levels).T[:, :, None]]
+    by_rules = [at.left(*column) for column in np.array(levels).T[:, :, None]]
     return np.concatenate(by_rules) + CHANNEL_ERROR * np.abs(best - levels[-1])

@@ -5,6 +5,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
+from ..base.curves import curve
 from ..base.errors import OutOfRegime
 from ..base.registry import Registry
 from ..targets.sampled import Sampled
@@ -26,7 +29,8 @@ class Theory(ABC):
     -----
     :func:`gradone.predict` checks the axes, asks `obstacle` and calls :meth:`predict` with arrays.
     A point whose solver stopped too early comes back with its last iterate, ``converged`` False
-    and the reason in ``status``; the caller decides whether that is an error.
+    and the reason in ``status``; the caller decides whether that is an error. A theory that cannot
+    compute anything at a point raises :class:`gradone.NotConverged`; `blank` says what is missing.
     """
 
     name: ClassVar[str]
@@ -53,6 +57,23 @@ class Theory(ABC):
     @abstractmethod
     def predict(self, target: Any, *_: Any, **axes: Any) -> xr.Dataset:
         """Curve of a target that has no obstacle, at arrays of checked axes."""
+
+    def blank(self, target: Any, *_: Any, **axes: Any) -> xr.Dataset:
+        """Curve of the form of :meth:`predict` without a number, for points that are given up.
+
+        Here every answer has the axes as its dimensions. A theory that may raise
+        :class:`gradone.NotConverged` and whose answers have others writes its own.
+        """
+        dims = tuple(axis for axis in self.axes if axis in axes)
+        shape = tuple(len(axes[axis]) for axis in dims)
+        lost = (dims, np.full(shape, np.nan))
+        values: dict[str, tuple[Any, Any]] = {}
+        for answer in self.answers:
+            values |= {answer: lost, f"{answer}_err": lost}
+        values["converged"] = (dims, np.zeros(shape, dtype=bool))
+        values["status"] = (dims, np.full(shape, ""))
+        coords = {axis: axes[axis] for axis in dims}
+        return curve(values, coords, source=f"theory:{self.name}", target=target.text)
 
 
 def obstacle(theory: Theory, target: Sampled) -> str | None:

@@ -18,8 +18,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..base.estimate import Estimate
+from ..targets.language.expression import Expression
 from ..targets.posterior import PosteriorChannel
+from ._curve_means import means_of_shared_labels, shared_labels_of
 from ._folding import Symmetries, equivariant, fold, invariances, symmetrized
 from ._nested_means import Axis, nested_means, nesting_axes
 from ._prior_means import prior_means
@@ -27,7 +28,6 @@ from ._prior_means import prior_means
 # Overlaps stay below 1 - _GAP: beyond, the posterior is a point in double precision.
 _GAP = 1e-6
 _BLOCK = 4096
-_FINEST, _MANY = 6, 20_000  # halvings of the step, and prior means, for the error of labels
 
 
 class Averages(NamedTuple):
@@ -84,6 +84,10 @@ def sums(
 
     Without the prior means of the resolution `beyond`, if it is given and rules are nested.
     """
+    shared = means_of_shared_labels(channel, M, resolution, around=around)
+    if shared is not None:
+        J = symmetrized(invariances(channel.target.expression, M).maps, shared.information)
+        return np.array([1.0, shared.log_evidence, shared.test_mse, *J.ravel()])
     omega, weights, group = _rule(channel, M, resolution, around=around, beyond=beyond)
     V = np.eye(len(M)) - M
     J, log_evidence, mse = np.zeros_like(M), 0.0, 0.0
@@ -107,7 +111,9 @@ def sums(
 
 def axes_of(channel: PosteriorChannel, M: np.ndarray) -> list[Axis] | None:
     """Axes of nested rules over prior means, None if a product rule is better."""
-    return nesting_axes(channel.target.expression, M) if channel.varies_at_breaks else None
+    if not channel.varies_at_breaks or shared_labels_of(channel, M):
+        return None
+    return nesting_axes(channel.target.expression, M)
 
 
 def _rule(
@@ -144,29 +150,6 @@ def _rule(
     return *fold(group.maps, *means), group
 
 
-def zero_one_error(channel: PosteriorChannel, M: np.ndarray) -> Estimate:
-    """Probability that the most probable label of a discrete channel is wrong.
-
-    The largest of several probabilities has kinks in omega, where a rule of step h is off by order
-    :math:`h^2`: the rule is refined while it fits, and extrapolated; the last change is the error.
-    """
-    V = np.eye(len(M)) - M
-    found: list[float] = []
-    for resolution in range(0, 2 * _FINEST, 2):
-        omega, weights, _ = _rule(channel, M, resolution)
-        weights, hits = weights / weights.sum(), 0.0
-        for start in range(0, len(omega), _BLOCK):
-            out = channel.outcomes(omega[start : start + _BLOCK], V)
-            hits += float(weights[start : start + _BLOCK] @ np.exp(out.log_z).max(axis=1))
-        found.append(1 - hits)
-        if len(omega) * 2 ** len(M) > _MANY:
-            break
-    if len(found) == 1:
-        return Estimate(found[-1], found[-1], "quadrature")
-    change = found[-1] - found[-2]
-    return Estimate(found[-1] + change / 3, abs(change), "extrapolation")
-
-
 def overlap_step(J: np.ndarray, alpha: float) -> np.ndarray:
     r"""New overlap matrix :math:`\alpha J (I + \alpha J)^{-1}` of [SE-1], kept within [0, I)."""
     information, Q = np.linalg.eigh(alpha * J)
@@ -182,6 +165,11 @@ def growth_operator(
     In the orthonormal basis of :func:`symmetric_basis`, so that eigenvalues are growth rates per
     unit of alpha.
     """
+    basis = symmetric_basis(len(rows)).reshape(-1, len(rows) ** 2)
+    shared = means_of_shared_labels(channel, M, resolution, curvature=True)
+    if shared is not None:
+        pairs = shared.pairs
+        return basis @ _curve_growth(channel.target.expression, M, rows, pairs) @ basis.T
     omega, weights, group = _rule(channel, M, resolution, kept=rows.T @ rows)
     weights = weights / weights.sum()
     V = np.eye(len(M)) - M
@@ -202,8 +190,24 @@ def growth_operator(
     pairs = np.mean([mirror @ pairs @ mirror.T for mirror in mirrors], axis=0)
     # (G K G)_il = sum_jk G_ij K_jk G_kl
     operator = pairs.reshape(q, q, q, q).transpose(0, 3, 1, 2).reshape(q * q, q * q)
-    basis = symmetric_basis(q).reshape(-1, q * q)
     return basis @ operator @ basis.T
+
+
+def _curve_growth(
+    expression: Expression, M: np.ndarray, rows: np.ndarray, pairs: np.ndarray
+) -> np.ndarray:
+    """The operator on all matrices over the span of `rows`, from means of products of G."""
+    pairs = np.einsum("ijkl,ai,bj,ck,dl->abcd", pairs, rows, rows, rows, rows)
+    kept = rows.T @ rows
+    maps = invariances(expression, M).maps
+    stays = np.abs(maps @ kept @ maps.swapaxes(1, 2) - kept).max(axis=(1, 2)) < 1e-12
+    mirrored = [
+        np.einsum("abcd,ia,jb,kc,ld->ijkl", pairs, *(4 * [mirror]))
+        for mirror in rows @ maps[stays] @ rows.T
+    ]
+    # (G K G)_il = sum_jk G_ij K_jk G_kl
+    q = len(rows)
+    return np.asarray(np.mean(mirrored, axis=0).transpose(0, 3, 1, 2).reshape(q * q, q * q))
 
 
 def symmetric_basis(q: int) -> np.ndarray:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from ..base.curves import curve
 from ..base.errors import BadData
+from ..base.estimate import Estimate
 from ..targets.essential import essential
 from ..targets.posterior import MAX_DIRECTIONS
 from ..targets.target import Target
 from ._finish import FixedPoint
 from ._framed import FramedEvolution
 from ._registry import THEORIES, Theory
+from ._state_evolution import Averages
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -24,6 +28,8 @@ LABELS = {
     "zero_one_error": (r"P(\hat y \ne y)", "probability of a wrong label"),
     "rate": (r"\rho", "contraction per iteration"),
 }
+# An Estimate is always a number; where a point is given up, NaN takes its place.
+NOTHING = Estimate(0.0, math.inf)
 
 
 @THEORIES.add("bayes_amp")
@@ -52,11 +58,11 @@ class BayesAMPTheory(Theory):
     ``overlap`` is the matrix M, exact zeros in directions that are not learned; up to the symmetry
     of the target it is what the algorithm attains. ``test_mse`` is the error of the posterior mean
     of a new label, noise included; ``zero_one_error`` that of the most probable label (discrete
-    outputs). ``rate`` is the largest factor by which a small deviation shrinks per iteration (for
-    r >= 3 among deviations that keep the sign symmetries of the target):
-    the algorithm needs of the order of :math:`\log(1/\epsilon)/\log(1/\sqrt\rho)` iterations.
-    ``n_iter`` counts evaluations of the map. Errors compare two resolutions of all integrals,
-    propagated to the fixed point.
+    outputs), the error of ``predict_label`` of the learner. ``rate`` is the largest factor by which
+    a small deviation shrinks per iteration (for r >= 3 among deviations that keep the sign
+    symmetries of the target): the algorithm needs of the order of
+    :math:`\log(1/\epsilon)/\log(1/\sqrt\rho)` iterations. ``n_iter`` counts evaluations of the map.
+    Errors compare two resolutions of all integrals, propagated to the fixed point.
 
     References
     ----------
@@ -95,7 +101,23 @@ class BayesAMPTheory(Theory):
             if start == "uninformed"
             else evolution.informed_curve(alpha)
         )
-        values = point_values(points) | label_errors(evolution, points)
+        errors = (evolution.zero_one_error(point) for point in points)
+        return self._curve(target, alpha, start, points, errors)
+
+    def blank(self, target: Target, *, alpha: Any, start: str = "uninformed") -> xr.Dataset:
+        """Curve of the form of :meth:`predict` without a number."""
+        lost = [lost_point(target.r)] * len(alpha)
+        return self._curve(target, alpha, start, lost, [NOTHING] * len(alpha))
+
+    def _curve(
+        self,
+        target: Target,
+        alpha: Any,
+        start: str,
+        points: list[FixedPoint],
+        errors: Iterable[Estimate],
+    ) -> xr.Dataset:
+        values = point_values(points) | label_errors(target, errors)
         return curve(
             {name: (("alpha", *dims), array) for name, (dims, array) in values.items()},
             {"alpha": alpha, **directions(target)},
@@ -143,14 +165,21 @@ def point_values(points: list[FixedPoint]) -> dict[str, tuple[tuple[str, ...], n
     }
 
 
+def lost_point(r: int) -> FixedPoint:
+    """Fixed point of which nothing is known."""
+    nan, matrix = math.nan, np.full((r, r), math.nan)
+    unknown = Averages(matrix, nan, nan)
+    return FixedPoint(matrix, nan, unknown, unknown, nan, nan, 0, converged=False, status="")
+
+
 def label_errors(
-    evolution: FramedEvolution, points: list[FixedPoint]
+    target: Target, errors: Iterable[Estimate]
 ) -> dict[str, tuple[tuple[str, ...], np.ndarray]]:
-    """Probability of a wrong label at each fixed point (as typed), for discrete outputs."""
-    if evolution.target.channel.kind != "discrete":
+    """Probabilities of a wrong label as variables, for discrete outputs; else nothing."""
+    if target.channel.kind != "discrete":
         return {}
-    errors = [evolution.zero_one_error(point) for point in points]
+    found = list(errors)
     return {
-        "zero_one_error": ((), np.array([e.value for e in errors])),
-        "zero_one_error_err": ((), np.array([e.error for e in errors])),
+        "zero_one_error": ((), np.array([e.value for e in found])),
+        "zero_one_error_err": ((), np.array([e.error for e in found])),
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,10 +14,20 @@ from ..targets.target import Target
 from ._branches import Branch, branches, hard_phase
 from ._framed import FramedEvolution
 from ._registry import THEORIES, Theory
-from .bayes_amp import LABELS, directions, label_errors, point_values, posterior_obstacle
+from .bayes_amp import (
+    LABELS,
+    NOTHING,
+    directions,
+    label_errors,
+    lost_point,
+    point_values,
+    posterior_obstacle,
+)
 
 if TYPE_CHECKING:
     import xarray as xr
+
+_NO_PHASE = dict.fromkeys(("alpha_spinodal", "alpha_it", "alpha_algorithmic"), (math.nan, math.nan))
 
 
 @THEORIES.add("bayes_optimal")
@@ -83,12 +94,28 @@ class BayesOptimalTheory(Theory):
         found = [branches(evolution.inner, float(a)) for a in alpha]
         found = [[b._replace(point=evolution.typed(b.point)) for b in row] for row in found]
         best = [max(row, key=lambda branch: branch.entropy.value) for row in found]
+        errors = (evolution.zero_one_error(b.point) for b in best)
+        return self._curve(target, alpha, found, best, errors, _thresholds(evolution))
+
+    def blank(self, target: Target, *, alpha: Any) -> xr.Dataset:
+        """Curve of the form of :meth:`predict` without a number."""
+        lost = [Branch(lost_point(target.r), NOTHING)] * len(alpha)
+        found, errors = [[branch] for branch in lost], [NOTHING] * len(alpha)
+        return self._curve(target, alpha, found, lost, errors, _NO_PHASE)
+
+    def _curve(
+        self,
+        target: Target,
+        alpha: Any,
+        found: list[list[Branch]],
+        best: list[Branch],
+        errors: Iterable[Estimate],
+        thresholds: dict[str, tuple[float, float]],
+    ) -> xr.Dataset:
         points = [b.point for b in best]
         values: dict[str, tuple[Any, Any]] = {
             name: (("alpha", *dims), array)
-            for name, (dims, array) in (
-                point_values(points) | label_errors(evolution, points)
-            ).items()
+            for name, (dims, array) in (point_values(points) | label_errors(target, errors)).items()
             if name.removesuffix("_err") != "rate"
         }
         values["converged"] = ("alpha", np.array([_all_converged(row) for row in found]))
@@ -97,7 +124,7 @@ class BayesOptimalTheory(Theory):
         hard = [b is not row[0] for b, row in zip(best, found, strict=True)]
         values["is_hard"] = ("alpha", np.array(hard))
         values |= _branch_values(found, target.r)
-        for name, threshold in _thresholds(evolution).items():
+        for name, threshold in thresholds.items():
             values[name], values[f"{name}_err"] = ((), threshold[0]), ((), threshold[1])
         return curve(
             values,
@@ -147,8 +174,7 @@ def _branch_values(found: list[list[Branch]], r: int) -> dict[str, Any]:
 def _thresholds(evolution: FramedEvolution) -> dict[str, tuple[float, float]]:
     """Limits of the hard phase with their errors; NaN if there is none."""
     phase = hard_phase(evolution.inner)
-    names = ("alpha_spinodal", "alpha_it", "alpha_algorithmic")
     if phase is None:
-        return dict.fromkeys(names, (math.nan, math.nan))
+        return _NO_PHASE
     limits: tuple[Estimate, ...] = phase
-    return {name: (e.value, e.error) for name, e in zip(names, limits, strict=True)}
+    return {name: (e.value, e.error) for name, e in zip(_NO_PHASE, limits, strict=True)}

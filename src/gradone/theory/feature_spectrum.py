@@ -10,6 +10,7 @@ from ..base.axes import axis_values
 from ..base.curves import curve
 from ..targets.activation import Activation
 from ..targets.target import Target
+from ._one_direction import one_direction, one_direction_obstacle
 from ._one_step_readout import fields
 from ._one_step_spike import Spike, activation_moments, read_activation, spike_obstacle, spike_of
 from ._registry import THEORIES, Theory, refusal
@@ -17,7 +18,6 @@ from ._second_layer import SecondLayer, second_layer
 from ._smeared import line_rule, reach
 from ._spectrum_solver import Bulk
 from ._swept import Swept, one_number
-from .one_step import one_direction_obstacle
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -114,8 +114,8 @@ class FeatureSpectrumTheory(Theory):
         eigenvalue: Any = None,
     ) -> xr.Dataset:
         """Density, edges and outliers before and after the step."""
-        sigma = read_activation(activation)
-        if reason := spike_obstacle(target, sigma):
+        sigma, link = read_activation(activation), one_direction(target)
+        if reason := spike_obstacle(link, sigma):
             raise refusal(self, target, reason)
         width = one_number("width", width)
         given = {
@@ -125,7 +125,7 @@ class FeatureSpectrumTheory(Theory):
         }
         grid = Swept({"alpha": alpha}, given)
         spectra = {
-            (*place, step): Spectrum(target, sigma, point, step, width)
+            (*place, step): Spectrum(link, sigma, point, step, width)
             for place, point in grid
             for step in (0, 1)
         }

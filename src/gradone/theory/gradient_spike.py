@@ -11,6 +11,7 @@ from ..base.axes import axis_values
 from ..base.curves import curve
 from ..base.errors import BadData
 from ..targets.target import Target
+from ._one_direction import one_direction, one_direction_obstacle
 from ._one_step_small import small_spike
 from ._one_step_spike import (
     activation_moments,
@@ -22,7 +23,6 @@ from ._one_step_spike import (
 from ._registry import THEORIES, Theory, refusal
 from ._second_layer import SecondLayer, second_layer
 from ._swept import Swept
-from .one_step import one_direction_obstacle
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -119,21 +119,22 @@ class GradientSpikeTheory(Theory):
     ) -> xr.Dataset:
         """Singular value and cosines at every point of the grid."""
         sigma, layer = read_activation(activation), second_layer(readout)
+        link = one_direction(target)
         if scaling not in ("small", "giant"):
             raise BadData(f"scaling must be 'small' or 'giant', got {scaling!r}")
-        if scaling == "giant" and (reason := spike_obstacle(target, sigma)):
+        if scaling == "giant" and (reason := spike_obstacle(link, sigma)):
             raise refusal(self, target, reason)
         given = {
             "batch_ratio": (axis_values("batch_ratio", batch_ratio, infinite=True), batch_ratio),
             "width_ratio": (axis_values("width_ratio", width_ratio), width_ratio),
         }
         grid = Swept({"step_size": step_size}, given)
-        accuracy = activation_moments(sigma).error + link_moments(target).error + 1e-16
+        accuracy = activation_moments(sigma).error + link_moments(link).error + 1e-16
         found = {name: np.zeros(grid.shape) for name in LABELS}
         found |= {f"{name}_err": np.zeros(grid.shape) for name in LABELS}
         solve = _small if scaling == "small" else _giant
         for place, point in grid:
-            for name, value in solve(target, sigma, layer, point).items():
+            for name, value in solve(link, sigma, layer, point).items():
                 found[name][place] = value
                 # No quantity depends on a mean more steeply than twenty times its own size.
                 found[f"{name}_err"][place] = 20 * accuracy * (1 + abs(value))

@@ -13,6 +13,7 @@ from ..base.curves import curve
 from ..base.errors import BadData
 from ..targets.activation import Activation
 from ..targets.target import Target
+from ._one_direction import one_direction, one_direction_obstacle
 from ._one_step_model import KnownBias, OneStep, Point, Variant
 from ._one_step_small import small_spike, small_step_point
 from ._one_step_spike import read_activation, spike_obstacle
@@ -60,7 +61,8 @@ class OneStepTheory(Theory):
         Samples of the step, per dimension; ``inf`` is the population gradient.
     step_size : float or array
         s: :math:`w \leftarrow w + s\,u\,\frac{1}{n_0}\sum(y-f_0)\,\sigma'(\langle w,x\rangle)\,x`
-        with :math:`f_0 = \frac1p\sum u_k\sigma_k`; zero means random features.
+        with :math:`f_0 = \frac1p\sum u_k\sigma_k`; zero means random features, which are not the
+        limit of small steps at infinite `width` (see the notes).
     activation : str
         Activation of the student.
     width_ratio : float or array
@@ -84,7 +86,15 @@ class OneStepTheory(Theory):
     -----
     Parameters given as sequences become dimensions. Rows start uniformly on the unit sphere and
     independently: pairs of equal rows with opposite u are another model. Errors compare two
-    resolutions of all integrals, plus what the iteration leaves. ``known_bias`` is the excess of
+    resolutions of all integrals, plus what the iteration leaves.
+
+    At infinite width the errors jump at ``step_size=0``. The spike has the operator norm
+    :math:`s\sqrt p` beside a bulk of order one: however small s is, an infinite width makes it the
+    largest feature, which the readout scales for free. For sin(z), alpha = 2 and batch_ratio = 4
+    the test error is 0.238 without a step and 0.122 for every small one. Networks cross over at
+    :math:`s \sim 1/\sqrt p`: ``width`` gives that for their width, ``scaling="small"`` as a limit.
+
+    ``known_bias`` is the excess of
     real gradient steps over the variant ``"gradient"``: 0.15 (c - 1)(1 - gamma^2) of the risk for
     odd activations, about -2 % for others, to a factor of two [OS-8]; the noise of the step is not
     isotropic. Above 2 % a warning of the class ``gd.theory.KnownBias`` says so.
@@ -130,10 +140,10 @@ class OneStepTheory(Theory):
         scaling: Literal["giant", "small"] = "giant",
     ) -> xr.Dataset:
         """Errors at every point of the grid."""
-        sigma = read_activation(activation)
+        sigma, link = read_activation(activation), one_direction(target)
         if scaling not in ("giant", "small"):
             raise BadData(f"scaling must be 'giant' or 'small', got {scaling!r}")
-        if scaling == "giant" and (reason := spike_obstacle(target, sigma)):
+        if scaling == "giant" and (reason := spike_obstacle(link, sigma)):
             raise refusal(self, target, reason)
         width = one_number("width", width, infinite=True)
         given = {
@@ -147,9 +157,9 @@ class OneStepTheory(Theory):
         found |= {"n_iter": np.zeros(grid.shape, int), "converged": np.zeros(grid.shape, bool)}
         found["status"] = np.full(grid.shape, "", dtype=object)
         solve: _Giant | _Small = (
-            _Giant(target, sigma, readout=readout, variant=variant, width=width)
+            _Giant(link, sigma, readout=readout, variant=variant, width=width)
             if scaling == "giant"
-            else _Small(target, sigma, readout=readout)
+            else _Small(link, sigma, readout=readout)
         )
         for place, point in grid:
             solved, facts = solve(point)
@@ -172,15 +182,6 @@ class OneStepTheory(Theory):
 
 
 _ERRORS = tuple(f"{name}_err" for name in LABELS)
-
-
-def one_direction_obstacle(target: Target) -> str | None:
-    """Why a theory of targets of one direction does not cover a target, or None."""
-    if target.r != 1:
-        return f"the target has r = {target.r} directions, one step is solved for one"
-    if len(target.expression.span) == 0:
-        return "the target is a constant, there is nothing to learn"
-    return None
 
 
 class _Giant:

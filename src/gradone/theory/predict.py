@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from ..base.axes import axis_values
-from ..base.curves import STATUS, check_curve, curve
+from ..base.curves import STATUS, check_curve
 from ..base.errors import BadData, NotConverged, no_such_parameter
 from ..targets.sampled import Sampled
 from ..targets.target import as_target
@@ -113,14 +113,9 @@ def _point_by_point(theory: Theory, target: Sampled, arguments: dict[str, Any]) 
             parts.append((point, theory.predict(target, **(arguments | point))))
         except NotConverged as error:
             parts.append((point, str(error)))
-    dims, shape = tuple(axes), (1,) * len(axes)
-    nothing = curve(
-        {"converged": (dims, np.zeros(shape, dtype=bool)), "status": (dims, np.full(shape, ""))},
-        parts[0][0],
-        source=f"theory:{theory.name}",
-        target=target.text,  # type: ignore[attr-defined]
-    )
-    like = next((part for _, part in parts if not isinstance(part, str)), nothing)
+    like = next((part for _, part in parts if not isinstance(part, str)), None)
+    if like is None:
+        like = theory.blank(target, **(arguments | parts[0][0]))
     curves = [
         _given_up(like, point, part) if isinstance(part, str) else part for point, part in parts
     ]
@@ -140,10 +135,8 @@ def _given_up(like: xr.Dataset, point: dict[str, np.ndarray], reason: str) -> xr
     import xarray as xr
 
     numbers = {v: xr.full_like(like[v], np.nan) for v in like.data_vars if v not in STATUS}
-    marks = {
-        "converged": xr.zeros_like(like["converged"]),
-        "status": xr.full_like(like["status"], reason, dtype=object),
-    }
+    marks = {v: xr.zeros_like(like[v]) for v in like.data_vars if v in STATUS}
+    marks["status"] = xr.full_like(like["status"], reason, dtype=object)
     return like.assign(numbers | marks).assign_coords(point)
 
 

@@ -95,7 +95,8 @@ class SGDFlow(Theory):
 
     Means: closed forms for erf [FL-4]; panels that end at the kinks for one neuron and one
     direction; else eight scrambles of a Sobol net, each followed on its own. Errors are half-widths
-    of 99 % intervals over the scrambles, plus what a tenfold tolerance of the integrator changes.
+    of 99 % intervals over the scrambles, plus what a tenfold tolerance of the integrator changes
+    (without scrambles the largest such change between 0.6 of a time and that time).
 
     References
     ----------

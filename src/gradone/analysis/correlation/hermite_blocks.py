@@ -21,6 +21,7 @@ from ...base.estimate import Kind
 from ...calculus.hermite import factorials
 from ...targets.language.expression import Expression
 from ..exponent import FLOOR, SAFETY, Energy
+from ..queries.symmetry import symmetry_groups, vanishes
 from ..subspace import Subspace
 
 
@@ -37,7 +38,8 @@ class HermiteBlocks:
     Notes
     -----
     Couplings between U and its complement above the total degree are not seen. Coefficients that
-    vanish by a symmetry of the form are set to zero without error.
+    vanish by a symmetry of the form are set to zero without error, those that a permutation of the
+    variables makes equal are made so.
     """
 
     def __init__(self, expression: Expression, degree: int) -> None:
@@ -46,9 +48,10 @@ class HermiteBlocks:
         self.kind: Kind = expansion.kind
         self.floor = FLOOR.get(self.kind, FLOOR["monte_carlo"])
         allowed = _allowed(expression, expansion.indices)
-        self._indices = expansion.indices
-        self._value = np.where(allowed, expansion.value, 0.0)
-        self._error = np.where(allowed, expansion.error, 0.0)
+        self._expression, self._indices = expression, expansion.indices
+        equal = _equal(expression, expansion.indices)
+        self._value = np.where(allowed, expansion.value, 0.0)[equal].mean(axis=0)
+        self._error = np.where(allowed, expansion.error, 0.0)[equal].mean(axis=0)
         mean = self._value[0]
         self.variance = max(expansion.second_moment.value - mean**2, 0.0)
 
@@ -108,7 +111,11 @@ class HermiteBlocks:
 
     def energy(self, subspace: Subspace, k: int) -> Energy:
         r"""Energy :math:`|P_{U,=k} f|^2` up to the total degree."""
-        return Energy.of(*self.block(subspace, k), self.kind)
+        found = Energy.of(*self.block(subspace, k), self.kind)
+        # Noise hides an exact zero only where there is noise.
+        if self.kind == "monte_carlo" and not found.low and vanishes(self._expression, subspace, k):
+            return Energy(0.0, 0.0, 0.0, self.kind)
+        return found
 
     def directions(self, subspace: Subspace, k: int) -> tuple[np.ndarray, float]:
         """New directions at order k as rows (m, r), and how far off they may be (a sine)."""
@@ -133,6 +140,16 @@ def _allowed(expression: Expression, indices: np.ndarray) -> np.ndarray:
                 odd = indices[:, [i - 1 for i in flipped]].sum(axis=1) % 2
                 allowed &= odd == (parity == "odd")
     return allowed
+
+
+def _equal(expression: Expression, indices: np.ndarray) -> np.ndarray:
+    """Rows of the multi-indices whose coefficients are those of each one, (permutations, N)."""
+    weights = (int(indices.max(initial=0)) + 1) ** np.arange(expression.r, dtype=np.int64)
+    codes = indices @ weights
+    order = np.argsort(codes)
+    _, permutations = symmetry_groups(expression)
+    images = [indices[:, g.argmax(axis=1)] @ weights for g in permutations]
+    return order[np.searchsorted(codes[order], np.array(images))]
 
 
 @lru_cache(maxsize=64)

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...calculus.embedding import order_indices
 from ...calculus.output_gram import OutputGram, average, jackknife_error
 from ...calculus.sobol import SobolSequence, gaussian_points
 from .effort import Effort
-from .embedding import order_indices
 from .operators import SMALL
 
 _REACH = 5.5

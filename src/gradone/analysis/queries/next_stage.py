@@ -14,9 +14,11 @@ from ..correlation.filtration import largest_degree
 from ..exponent import ARITHMETIC
 from ..subspace import Subspace
 from .directions import revealed_directions
-from .operators import SAFETY, is_nonzero, query_strength
+from .operators import FLOOR, SAFETY, is_nonzero, query_strength
 from .output import conditional_grams
+from .phases import largest_strength, phases
 from .stages import MAX_ORDER
+from .symmetry import vanishes
 
 AT_LEAST = "at least"
 _MORE_POINTS = 1 << 23
@@ -82,9 +84,10 @@ def next_stage(
         groups = [(1, 2), (3, 4), tuple(range(5, last + 1))]
     search = _Search(f, noise, known, is_exact)
     for orders in groups:
-        grams = conditional_grams(f, noise, known, orders)
+        seen = [k for k in orders if not search.is_negligible(k)]
+        grams = conditional_grams(f, noise, known, seen) if seen else {}
         for k in orders:
-            answer = search.look(k, grams[k])
+            answer = search.look(k, grams[k]) if k in seen else search.leave_out(k)
             if answer is not None:
                 return answer
     # One order more, if the label itself correlates with it.
@@ -102,8 +105,28 @@ class _Search:
     def __init__(self, f: Expression, noise: float, known: Subspace, is_exact: bool) -> None:
         self.f, self.noise, self.known, self.is_exact = f, noise, known, is_exact
         self.complement = known.complement()
+        self.phases = phases(f, known)
         self.vanished: list[str] = []
         self.hidden = 0.0  # how large a strength that was taken for zero may be
+
+    def is_negligible(self, k: int) -> bool:
+        """Whether order k is proven to be weaker than anything that counts as a signal."""
+        is_integrated = self.complement.dim == 1 or (self.f.is_discrete and not self.noise)
+        kind = "quadrature" if is_integrated and self.is_exact else "monte_carlo"
+        return largest_strength(self.phases, k) < FLOOR[kind]
+
+    def leave_out(self, k: int) -> NextStage | str | None:
+        """The stage if the label itself correlates with a negligible order; else None."""
+        correlation = self.correlation(k)
+        if correlation is not None:
+            return self.reveal(k, *correlation)
+        if vanishes(self.f, self.known, k):
+            self.vanished.append(f"order {k} vanishes by symmetry")
+        else:
+            most = largest_strength(self.phases, k)
+            self.hidden = max(self.hidden, most)
+            self.vanished.append(f"order {k} vanishes: strength below {most:.0e}")
+        return None
 
     def look(self, k: int, gram: OutputGram) -> NextStage | str | None:
         """The stage if order k reveals something; None if it vanishes; or why nobody knows."""

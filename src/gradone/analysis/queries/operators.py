@@ -15,8 +15,8 @@ from functools import lru_cache
 import numpy as np
 
 from ...base.estimate import Estimate
+from ...calculus.embedding import order_indices
 from ...calculus.output_gram import OutputGram
-from .embedding import order_indices
 
 FLOOR = {"quadrature": 1e-12, "monte_carlo": 2e-4}  # below, nothing counts as a signal
 SMALL = {"quadrature": 1e-8, "monte_carlo": 2e-3}  # what is surely below is zero

@@ -17,6 +17,7 @@ import numpy as np
 
 from ...calculus.branches import branch_grams
 from ...calculus.cells import level_sets
+from ...calculus.embedding import embedding, order_indices
 from ...calculus.expansion import hermite_expansion
 from ...calculus.hermite import multi_indices
 from ...calculus.integrand import Integrand
@@ -32,7 +33,6 @@ from ...targets.language.tree import Node, variables
 from ..frame import rewrite, typed_frame
 from ..subspace import Subspace
 from .effort import Effort
-from .embedding import embedding, order_indices
 from .known import Grams, over_line, over_points
 from .one_unknown import last_unknown_grams
 from .relabeling import simpler_label

@@ -12,12 +12,12 @@ from functools import lru_cache
 
 import numpy as np
 
+from ...calculus.embedding import embedding
 from ...calculus.output_gram import OutputGram
 from ...targets.language.expression import Expression
 from ...targets.language.functions import substitute
 from ...targets.language.tree import Node, Variable
 from ..subspace import Subspace
-from .embedding import embedding
 
 _MAX_PERMUTED = 4
 

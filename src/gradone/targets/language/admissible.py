@@ -33,7 +33,7 @@ _MAX_SEARCHED = 150  # parts of denominators, logarithms and roots that are sear
 
 
 @np.errstate(all="ignore")  # what overflows here is refused, not reported
-def check_admissible(node: Node, text: str) -> None:
+def check_admissible(node: Node, text: str, *, what: str = "the target") -> None:
     """Raise :class:`TargetError`, naming the part that is to blame, if a node is not a target.
 
     Examples
@@ -45,7 +45,7 @@ def check_admissible(node: Node, text: str) -> None:
     """
     if is_constant(node):
         raise TargetError(
-            f"'{_short(text)}' is a constant; a target must depend on at least one variable"
+            f"'{_short(text)}' is a constant; {what} must depend on at least one variable"
         )
     searched = 0
     for part in nodes(node):
@@ -64,7 +64,7 @@ def check_admissible(node: Node, text: str) -> None:
         elif isinstance(part, Call):
             _refuse_negative(part)
     _refuse_infinite_variance(node, text)
-    _refuse_infinite(node, text)
+    _refuse_infinite(node, text, what)
 
 
 def _unproven(part: Node) -> Node | None:
@@ -144,7 +144,7 @@ def _refuse_infinite_variance(node: Node, text: str) -> None:
         )
 
 
-def _refuse_infinite(node: Node, text: str) -> None:
+def _refuse_infinite(node: Node, text: str, what: str) -> None:
     points = _cloud(max(variables(node)))
     values = _values(node, points)
     bad = ~(np.abs(values) < _TOO_LARGE)
@@ -155,7 +155,7 @@ def _refuse_infinite(node: Node, text: str) -> None:
         number = float(_values(culprit, z[None, :])[0])
         problem = f"is {number:.0e}" if math.isfinite(number) else "is not a finite number"
         raise TargetError(
-            f"'{_short(text_of(culprit))}' {problem} at {where}; a target must be finite, and "
+            f"'{_short(text_of(culprit))}' {problem} at {where}; {what} must be finite, and "
             f"below {_TOO_LARGE:.0e}, everywhere that matters (|z| < 8)"
         )
     if np.ptp(values) <= 1e-13 * (1e-200 + np.abs(values).max()):

@@ -43,6 +43,8 @@ class Expression:
         A function of ``z1 ... z9`` (``z`` means ``z1``).
     letter : str
         Letter of the variables; outer functions of hierarchical targets use ``h``.
+    what : str
+        What errors call the function.
 
     Examples
     --------
@@ -51,9 +53,9 @@ class Expression:
     ('relu(z1) + z1**2', 1, array([6.]))
     """
 
-    def __init__(self, text: str, *, letter: str = "z") -> None:
-        tree = parse(text, letter=letter)
-        check_admissible(tree, text)
+    def __init__(self, text: str, *, letter: str = "z", what: str = "the target") -> None:
+        tree = parse(text, letter=letter, what=what)
+        check_admissible(tree, text, what=what)
         self._set(tree, text.strip(), letter)
 
     @classmethod

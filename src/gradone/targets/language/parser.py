@@ -65,7 +65,7 @@ class _Token:
     column: int
 
 
-def parse(text: str, *, letter: str = "z") -> Node:
+def parse(text: str, *, letter: str = "z", what: str = "the target") -> Node:
     """Tree of an expression.
 
     Parameters
@@ -74,6 +74,8 @@ def parse(text: str, *, letter: str = "z") -> Node:
         At most 2000 printable ASCII characters.
     letter : str
         Letter of the variables: ``z`` for targets and activations, ``h`` for outer functions.
+    what : str
+        What errors call the text.
 
     Raises
     ------
@@ -88,11 +90,11 @@ def parse(text: str, *, letter: str = "z") -> Node:
     """
     if not isinstance(text, str):
         raise TargetSyntaxError(f"an expression must be text, got {type(text).__name__}")
-    _refuse_unreadable(text)
-    return _Parser(text, letter).parse()
+    _refuse_unreadable(text, what)
+    return _Parser(text, letter, what).parse()
 
 
-def _refuse_unreadable(text: str) -> None:
+def _refuse_unreadable(text: str, what: str) -> None:
     """Refuse before parsing what no sensible expression contains."""
     if len(text) > MAX_LENGTH:
         raise TargetSyntaxError(
@@ -110,22 +112,29 @@ def _refuse_unreadable(text: str) -> None:
                 re.sub(r"[^ -~]", "?", text),
                 column=column,
                 hint="Only printable ASCII: letters, digits, + - * / ^ ( ) , and spaces.",
+                what=what,
             )
         depth += (character == "(") - (character == ")")
         if depth > MAX_BRACKETS:
             raise TargetSyntaxError(
-                f"brackets are nested more than {MAX_BRACKETS} deep", text, column=column
+                f"brackets are nested more than {MAX_BRACKETS} deep",
+                text,
+                column=column,
+                what=what,
             )
     run = re.search(rf"[-+*/^ ]{{{MAX_RUN},}}|[\d.]{{{MAX_RUN},}}", text.strip())
     if run and run.group().strip():
         raise TargetSyntaxError(
-            f"a run of {MAX_RUN} or more signs or digits", text.strip(), column=run.start() + 1
+            f"a run of {MAX_RUN} or more signs or digits",
+            text.strip(),
+            column=run.start() + 1,
+            what=what,
         )
 
 
 class _Parser:
-    def __init__(self, text: str, letter: str) -> None:
-        self.text, self.letter = text, letter
+    def __init__(self, text: str, letter: str, what: str) -> None:
+        self.text, self.letter, self.what = text, letter, what
         self.tokens = self._tokens()
         self.position = self.count = self.nesting = 0
         self.degrees: dict[Node, int] = {}
@@ -162,7 +171,12 @@ class _Parser:
 
     def _fail(self, problem: str, token: _Token, hint: str = "") -> NoReturn:
         raise TargetSyntaxError(
-            problem, self.text, column=token.column, width=max(1, len(token.text)), hint=hint
+            problem,
+            self.text,
+            column=token.column,
+            width=max(1, len(token.text)),
+            hint=hint,
+            what=self.what,
         )
 
     # ---- grammar

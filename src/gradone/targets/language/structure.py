@@ -26,6 +26,7 @@ from .tree import (
     children,
     fold,
     is_constant,
+    nodes,
     variables,
 )
 
@@ -133,6 +134,18 @@ def is_piecewise_constant(node: Node) -> bool:
                 return all(parts)
 
     return fold(node, combine)
+
+
+def has_jumps(node: Node) -> bool:
+    """Whether a function that jumps occurs in a formula.
+
+    Examples
+    --------
+    >>> from gradone.targets.language.parser import parse
+    >>> has_jumps(parse("z1 + sign(z2)")), has_jumps(parse("relu(z1)"))
+    (True, False)
+    """
+    return any(isinstance(part, Call) and part.name in ("sign", "step") for part in nodes(node))
 
 
 def affine_form(node: Node, r: int) -> tuple[np.ndarray, float] | None:

@@ -11,6 +11,7 @@ from .interval_kernels import DENSITY, add_row, complete, interval_moments, writ
 
 MOST_NODES = 24  # of one Gauss-Legendre panel
 _BUFFER = 4096  # nodes along one coordinate
+_SAME = 1e-10  # sd: splits that are closer are one
 _FAR = 16.0  # sd: labels that are farther out are left to an expansion
 
 
@@ -40,7 +41,8 @@ def _place_nodes(
         radius = math.sqrt(top * top + reach2)
         low, high = max(low, -radius), min(high, radius)
         length = high - low
-        if length <= 0:
+        # Between splits that differ by rounding a node may be on either side of a plane.
+        if length <= _SAME:
             continue
         wanted = int(math.ceil(rate * length)) + least
         panels = (wanted + MOST_NODES - 1) // MOST_NODES

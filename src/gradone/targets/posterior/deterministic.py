@@ -26,6 +26,7 @@ from ..language.evaluate import evaluate
 from ..language.tree import Node
 from ..target import Target
 from .algebraic_levels import is_quadratic
+from .atoms import Atoms, distinct
 from .base import Outcomes, Posterior, PosteriorChannel
 from .convolved_products import ConvolvedProduct, convolved_product, is_diagonal
 from .formulas import Formula, formulas
@@ -55,11 +56,7 @@ class _Sheet:
         self.formula, self.resolution = formula, resolution
         self.relabeled = formula.relabeled
         inner = self.relabeled.inner
-        self.rows = (
-            np.zeros((0, formula.r))
-            if formula.constant is not None
-            else used_rows(inner, formula.r)
-        )
+        self.rows = used_rows(inner, formula.r)
         self.k = len(self.rows)
         self.f = Smooth(inner, self.rows)
         # The level sets of a quadratic function need no nodes, whatever their dimension.
@@ -106,8 +103,6 @@ class _Sheet:
         return True
 
     def _nodes(self, y: np.ndarray, omega: np.ndarray, V: np.ndarray) -> list[Nodes]:
-        if self.k == 0:
-            return [Nodes(np.arange(len(y)), np.zeros((0, len(y))), np.zeros(len(y)), ())]
         label, log_slope = self.relabeled(y)
         possible = np.flatnonzero(np.isfinite(label) & np.isfinite(log_slope))
         if not len(possible):
@@ -139,11 +134,8 @@ class _Sheet:
 
     def mean(self, omega: np.ndarray, V: np.ndarray) -> np.ndarray | None:
         """Part (m,) of the mean label at prior means (r, m); None if there is no rule for it."""
-        value = self.formula.constant
 
         def label(x: np.ndarray) -> np.ndarray:
-            if value is not None:
-                return np.full(x.shape[1:], value)
             return np.asarray(self.relabeled.label(self.f.value(x)))
 
         return mean_in_region(label, self.region, omega, V)
@@ -241,8 +233,11 @@ class DeterministicPosterior(PosteriorChannel):
     def __init__(self, target: Target, resolution: int = 0) -> None:
         super().__init__(target, resolution)
         parts = formulas(target.expression)
-        self._values = distinct(np.array([p.constant for p in parts if p.constant is not None]))
-        self._sheets = [_Sheet(p, target.text, self.resolution) for p in parts]
+        self.atoms = Atoms(target.expression, self.resolution)
+        self._values = self.atoms.values
+        self._sheets = [
+            _Sheet(p, target.text, self.resolution) for p in parts if p.constant is None
+        ]
         self._product = self._convolved()
         self.varies_at_zero = self._product is not None
 
@@ -252,26 +247,23 @@ class DeterministicPosterior(PosteriorChannel):
         V = np.asarray(V, dtype=np.float64)
         moments = MomentSums.zeros(len(y), self.r)
         which = self._atom(y)
+        has_density = which < 0
         rest = []
         for sheet in self._sheets:
-            value = sheet.formula.constant
-            here = (
-                np.isnan(which)
-                if value is None
-                else np.abs(which - value) <= _SAME * (1 + abs(value))
-            )
-            index = np.flatnonzero(here)
+            index = np.flatnonzero(has_density)
             if not sheet.add_polynomial(y[index], omega[index].T, V, moments, index):
-                rest.append((sheet, here))
+                rest.append(sheet)
         if rest:
-            size = min(_BLOCK[sheet.k or max(self.r - 1, 1)] for sheet, _ in rest)
+            size = min(_BLOCK[sheet.k] for sheet in rest)
             for start in range(0, len(y), size):
-                blocks = [
-                    (sheet, start + np.flatnonzero(here[start : start + size]))
-                    for sheet, here in rest
-                ]
-                self._add(blocks, y, omega.T, V, moments)
-        return moments.posterior(V)
+                block = start + np.flatnonzero(has_density[start : start + size])
+                self._add([(sheet, block) for sheet in rest], y, omega.T, V, moments)
+        found = moments.posterior(V)
+        if not has_density.all():
+            atoms = self.atoms.posterior(which[~has_density], omega[~has_density], V)
+            for whole, part in zip(found, atoms, strict=True):
+                whole[~has_density] = part
+        return found
 
     def _add(
         self,
@@ -298,10 +290,10 @@ class DeterministicPosterior(PosteriorChannel):
             sheet.region.add(nodes, omega, V, (floor, best), moments)
 
     def _atom(self, y: np.ndarray) -> np.ndarray:
-        """Value of the atom that a label is, NaN if it is none."""
-        which = np.full(len(y), np.nan)
-        for value in self._values:
-            which[np.abs(y - value) <= _SAME * (1 + abs(value))] = value
+        """Number of the atom that a label is, -1 if it is none."""
+        which = np.full(len(y), -1)
+        for number, value in enumerate(self._values):
+            which[np.abs(y - value) <= _SAME * (1 + abs(value))] = number
         return which
 
     def outcomes(self, omega: np.ndarray, V: np.ndarray, *, curvature: bool = False) -> Outcomes:
@@ -352,7 +344,8 @@ class DeterministicPosterior(PosteriorChannel):
     def mean(self, omega: np.ndarray, V: np.ndarray) -> np.ndarray:
         """Mean of the label at prior means `omega` (m, r): the Bayes-optimal prediction (m,)."""
         omega = np.asarray(omega, dtype=np.float64)
-        total = np.zeros(len(omega))
+        atoms = self.atoms.outcomes(omega, V)
+        total = (np.exp(atoms.log_z) * atoms.y).sum(axis=1)
         for sheet in self._sheets:
             size = _MEAN_BLOCK[self.r]
             for start in range(0, len(omega), size):
@@ -364,23 +357,22 @@ class DeterministicPosterior(PosteriorChannel):
         return total
 
     def _rule(self, omega: np.ndarray, V: np.ndarray) -> LabelRule:
-        sheets = [sheet for sheet in self._sheets if sheet.k]
         probe = np.linalg.cholesky(V) @ probe_points(self.r)
         z = probe[:, :, None] + omega.T[:, None, :]
-        ends = np.array([sheet.range(z, omega.T, V) for sheet in sheets])
-        critical = np.concatenate([sheet.critical_values for sheet in sheets])
-        if len(sheets) == 1:  # in the inner label, where nothing is squeezed
-            rule = sheets[0].labels_of_form(omega.T, V)
+        ends = np.array([sheet.range(z, omega.T, V) for sheet in self._sheets])
+        critical = np.concatenate([sheet.critical_values for sheet in self._sheets])
+        if len(self._sheets) == 1:  # in the inner label, where nothing is squeezed
+            rule = self._sheets[0].labels_of_form(omega.T, V)
             if rule is None:
                 rule = label_rule(ends[:, 0], ends[:, 1], critical, self.resolution)
-            y = sheets[0].relabeled.label(rule.y)
-            _, log_slope = sheets[0].relabeled(y)
+            y = self._sheets[0].relabeled.label(rule.y)
+            _, log_slope = self._sheets[0].relabeled(y)
             with np.errstate(over="ignore", invalid="ignore"):
                 dy = np.where(rule.dy > 0, rule.dy * np.exp(-log_slope), 0.0)
             return LabelRule(y, np.where(np.isfinite(dy), dy, 0.0))
-        ends = np.array([s.relabeled.label(e) for s, e in zip(sheets, ends, strict=True)])
+        ends = np.array([s.relabeled.label(e) for s, e in zip(self._sheets, ends, strict=True)])
         critical = np.concatenate(
-            [*(s.relabeled.label(s.critical_values) for s in sheets), self._values]
+            [*(s.relabeled.label(s.critical_values) for s in self._sheets), self._values]
         )
         return label_rule(ends.min(axis=1), ends.max(axis=1), distinct(critical), self.resolution)
 
@@ -408,20 +400,13 @@ class DeterministicPosterior(PosteriorChannel):
         points = stream(0, "points", r=self.r, what="range").standard_normal((_CLOUD, self.r))
         values = np.concatenate([expression(scale * points) for scale in (0.3, 1.0, 4.0, 12.0)])
         critical = np.concatenate(
-            [self._values, *(s.relabeled.label(s.critical_values) for s in self._sheets if s.k)]
+            [self._values, *(s.relabeled.label(s.critical_values) for s in self._sheets)]
         )
         if len(critical) and np.nanmin(values) >= critical.min() - _ROUNDING:
             low = max(low, float(critical.min()))
         if len(critical) and np.nanmax(values) <= critical.max() + _ROUNDING:
             high = min(high, float(critical.max()))
         return low, high
-
-
-def distinct(values: np.ndarray) -> np.ndarray:
-    """Different values in increasing order; what differs by rounding counts once."""
-    ordered = np.unique(values[np.isfinite(values)])
-    new = np.diff(ordered, prepend=-np.inf) > 1e-9 * (1 + np.abs(ordered))
-    return ordered[new]
 
 
 def _points_of_change(tree: Node) -> list[float]:

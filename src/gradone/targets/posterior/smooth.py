@@ -57,13 +57,22 @@ class Smooth:
                 out[i] += self.rows[i, index - 1] * values
         return out
 
+    def slope(self, i: int, x: np.ndarray) -> np.ndarray:
+        """Entry i of the gradient."""
+        parts = [
+            self.rows[i, index - 1] * self._evaluate(slope, x)
+            for index, slope in self._slopes.items()
+            if self.rows[i, index - 1]
+        ]
+        return sum(parts, np.zeros(x.shape[1:]))
+
     def hessian(self, x: np.ndarray) -> np.ndarray:
         """Second derivatives (k, k, ...)."""
         used = list(self._slopes)
         out = np.zeros((len(self.rows), *x.shape))
         for a in used:
             for b in used:
-                values = self._evaluate(derivative(self._slopes[a], b), x)
+                values = self._evaluate(self._curvatures[a, b], x)
                 out += np.multiply.outer(np.outer(self.rows[:, a - 1], self.rows[:, b - 1]), values)
         return out
 
@@ -104,6 +113,10 @@ class Smooth:
     @cached_property
     def _slopes(self) -> dict[int, Node]:
         return {i: derivative(self.tree, i) for i in variables(self.tree)}
+
+    @cached_property
+    def _curvatures(self) -> dict[tuple[int, int], Node]:
+        return {(i, j): derivative(self._slopes[i], j) for i in self._slopes for j in self._slopes}
 
     def _evaluate(self, tree: Node, x: np.ndarray) -> np.ndarray:
         def column(index: int) -> np.ndarray:

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from ...calculus.hermite import factorials, multi_indices
+from .hermite import factorials, multi_indices
 
 
 def order_indices(r: int, k: int) -> np.ndarray:

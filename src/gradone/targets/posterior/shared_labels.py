@@ -1,0 +1,250 @@
+r"""Labels of a target of two variables that are the same for every prior mean.
+
+Averages over the prior mean and the label together,
+
+.. math:: \int dy \int d\omega\, N(\omega; 0, M)\, h(Z, g)                                  [SL-1]
+
+are smooth in y between the critical labels, however narrow the posterior is: one rule over labels,
+and one set of nodes on their level curves, will do for all prior means and all overlaps.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property, lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from ...calculus.line import gauss_legendre
+from ..language.expression import Expression
+from ..language.structure import has_jumps
+from .atoms import Atoms
+from .landscape import Landscape
+from .level_curves import Curves, LevelCurves, last_coefficients
+from .relabeling import Relabeled, without_relabeling
+
+_WIDEST = 1.0  # panels of the curves, for a prior of width 1
+_PER_WIDTH = 3.0  # and in widths of a narrow prior
+NARROWEST = 0.04  # width of the prior down to which curves are resolved
+_GRID = 88
+_MAX_CRITICAL = 12
+_TAILS = (0.5, 0.05, 2e-3, 2e-5)  # probability beyond the edges of the first panels
+_ROUNDS = 8
+_MOST_LABELS = 1500
+_DEGENERATE = 1e-3  # mean square of a component of the unit gradient that is none
+_LIGHTEST = 1e-6  # of the mean over the nodes of what they carry
+
+
+class Fineness(NamedTuple):
+    """How fine the rules are."""
+
+    radius: float
+    """Of the disc, in standard deviations."""
+    nodes: int
+    """Of a panel of labels, and of a curve."""
+    label_tolerance: float
+    """What a panel of labels may miss of averages of order one."""
+    curve_tolerance: float
+    """Share of the density of a label that a panel of its curve may miss."""
+
+
+FINENESS = Fineness(5.5, 8, 2e-3, 5e-3), Fineness(6.2, 10, 2e-4, 5e-4)
+
+
+class SharedLabels:
+    """Rule over the labels of a noiseless target of two variables, with their level curves.
+
+    Parameters
+    ----------
+    expression : Expression
+        The target, r = 2.
+    resolution : int
+        Index of the rules in FINENESS; the last ones for larger numbers.
+
+    Examples
+    --------
+    The labels of z1*z2 have mean square one.
+
+    >>> shared = SharedLabels(Expression("z1*z2"))
+    >>> curves = shared.curves(1.0)
+    >>> mass = curves.weight * np.exp(-(curves.x**2).sum(axis=0) / 2) / (2 * np.pi)
+    >>> of_label = np.add.reduceat(mass, curves.start[:-1])
+    >>> round(float((shared.weight * shared.y**2) @ of_label), 3)
+    1.0
+    """
+
+    def __init__(self, expression: Expression, resolution: int = 0) -> None:
+        fine = FINENESS[min(resolution, len(FINENESS) - 1)]
+        relabeled, self._landscape = _landscape(expression)
+        self._curves_of = LevelCurves(
+            self._landscape, fine.radius, fine.nodes, fine.curve_tolerance
+        )
+        self._fine = fine
+        self._known: dict[float, Curves] = {}
+        self.expression = expression
+        self.atoms = Atoms(expression, resolution)
+        inner, self.weight, curves = self._labels(relabeled(self.atoms.values)[0])
+        self._known[_WIDEST] = _without_lightest(curves, self.weight)
+        self._inner = inner
+        label = relabeled.label(inner)
+        _, log_slope = relabeled(label)
+        is_label = np.isfinite(label) & np.isfinite(log_slope)  # else lost where labels saturate
+        self.y = np.where(is_label, label, 0.0)
+        """(labels,) the labels"""
+        self.log_slope = np.where(is_label, log_slope, 0.0)
+        """(labels,) by which the logarithm of a density of labels is larger than that of the inner
+        function, whose level curves are used"""
+
+    def curves(self, width: float) -> Curves:
+        """Level curves of all labels, resolved on the scale of a prior of this width."""
+        longest = _WIDEST
+        while longest > _PER_WIDTH * width:
+            longest /= 2
+        if longest not in self._known:
+            curves = self._curves_of(self._inner, longest)
+            self._known[longest] = _without_lightest(curves, self.weight)
+        return self._known[longest]
+
+    @cached_property
+    def cloud(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Rule over standard normal z where the label varies.
+
+        Weights (n,), gradients (2, n) of the inner function, and the log_slope (n,) of labels.
+        """
+        curves = self.curves(_WIDEST)
+        count = np.diff(curves.start)
+        chance = curves.weight * np.exp(-(curves.x**2).sum(axis=0) / 2) / (2 * math.pi)
+        chance *= np.repeat(self.weight, count)
+        axes = self._landscape.axes
+        gradient = axes.T @ self._landscape.f.gradient(axes @ curves.x)
+        return chance, gradient, np.repeat(self.log_slope, count)
+
+    @cached_property
+    def is_degenerate(self) -> bool:
+        """Whether the label does not vary with z in some direction, but for jumps."""
+        chance, gradient, _ = self.cloud
+        unit = gradient / np.linalg.norm(gradient, axis=0)
+        return bool(np.linalg.eigvalsh((unit * chance) @ unit.T)[0] < _DEGENERATE)
+
+    def _labels(self, atoms: np.ndarray) -> tuple[np.ndarray, np.ndarray, Curves]:
+        """Labels, weights and curves, on panels that are halved where averages need it."""
+        n = self._fine.nodes
+        t, w = gauss_legendre(n)
+        low, high, kind = self._first_panels(atoms)
+        parts: list[tuple[np.ndarray, np.ndarray, Curves]] = []
+        count = 0
+        for last in range(_ROUNDS):
+            # The fourth power of t is the distance from a critical label.
+            rise = np.stack([t, t**4, 1 - (1 - t) ** 4])[kind]
+            slope = np.stack([np.ones(n), 4 * t**3, 4 * (1 - t) ** 3])[kind]
+            y = low[:, None] + (high - low)[:, None] * rise
+            dy = (high - low)[:, None] * slope * w
+            curves = self._curves_of(y.ravel(), _WIDEST)
+            terms = _averaged(curves).T.reshape(-1, *y.shape) * dy
+            tails = np.abs(terms @ last_coefficients(n).T).sum(axis=2).max(axis=0)
+            count += y.size
+            poor = tails > self._fine.label_tolerance
+            poor &= last < _ROUNDS - 1 and count + 2 * n * poor.sum() < _MOST_LABELS
+            kept = np.repeat(~poor, n)
+            parts.append((y.ravel()[kept], dy.ravel()[kept], curves.only(kept)))
+            if not poor.any():
+                break
+            low, high, kind = _halved(low[poor], high[poor], kind[poor])
+        y, dy = (np.concatenate(column) for column in list(zip(*parts, strict=True))[:2])
+        return y, dy, Curves.joined([part[2] for part in parts])
+
+    def _first_panels(self, atoms: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Begin, end and kind of panels: plain, or graded at a critical label at either end."""
+        f, radius = self._landscape.f, self._fine.radius
+        line = np.linspace(-radius, radius, _GRID + 1)
+        grid = np.stack(np.meshgrid(line, line))
+        grid = grid[:, (grid**2).sum(axis=0) <= radius**2]
+        with np.errstate(all="ignore"):
+            values = f.value(grid)
+        order = np.argsort(values)
+        values = values[order]
+        chance = np.cumsum(np.exp(-(grid**2).sum(axis=0) / 2)[order])
+        chance /= chance[-1]
+        found = self._landscape.labels
+        if len(found) > _MAX_CRITICAL:
+            found = np.zeros(0)
+        margin = 1e-9 * (values[-1] - values[0])
+        critical = np.unique(np.concatenate([found, atoms]))
+        # Extrema that the grid misses are beyond its values.
+        first, last = min(values[0], *critical, np.inf), max(values[-1], *critical, -np.inf)
+        edges: list[tuple[float, bool]] = [(c, True) for c in critical]
+        for side in (-1, 1):
+            end = (critical[0] if side < 0 else critical[-1]) if len(critical) else None
+            at = 0.5 if end is None else float(np.interp(end, values, chance))
+            beyond = at if side < 0 else 1 - at
+            levels = [at + side * beyond * (1 - tail) for tail in _TAILS]
+            edges += [(float(np.interp(level, chance, values)), False) for level in levels]
+            edges.append((float(first if side < 0 else last), False))
+            if end is None and side < 0:
+                edges.append((float(np.interp(0.5, chance, values)), False))
+        for left, right in zip(critical[:-1], critical[1:], strict=True):
+            edges.append(((left + right) / 2, False))
+        edges.sort(key=lambda edge: (edge[0], not edge[1]))
+        kept = [edges[0]]
+        for edge in edges[1:]:
+            if edge[0] > kept[-1][0] + margin:
+                kept.append(edge)
+        place = np.array([edge[0] for edge in kept])
+        is_critical = np.array([edge[1] for edge in kept])
+        kind = np.where(is_critical[:-1], 1, np.where(is_critical[1:], 2, 0))
+        return place[:-1], place[1:], kind
+
+
+@lru_cache(maxsize=4)
+def _landscape(expression: Expression) -> tuple[Relabeled, Landscape]:
+    """Target without invertible outer functions, which do not change its level curves."""
+    relabeled = without_relabeling(expression.tree)
+    radius = max(fine.radius for fine in FINENESS)
+    return relabeled, Landscape(relabeled.inner, expression.breaks[0], radius)
+
+
+@lru_cache(maxsize=6)
+def shared_labels(expression: Expression, resolution: int = 0) -> SharedLabels | None:
+    """Shared labels of a noiseless target; None unless r = 2 and its jumps are straight."""
+    is_curved = expression.breaks[1]
+    if expression.r != 2 or (is_curved and has_jumps(expression.tree)):
+        return None
+    return SharedLabels(expression, resolution)
+
+
+def _averaged(curves: Curves) -> np.ndarray:
+    """What state evolution averages without prior knowledge (labels, 7): Z, g g^T Z, G G Z."""
+    x = curves.x
+    mass = curves.weight * np.exp(-(x**2).sum(axis=0) / 2) / (2 * math.pi)
+    columns = np.stack([mass, mass * x[0], mass * x[1]])
+    second = [mass * (x[0] ** 2 - 1), mass * x[0] * x[1], mass * (x[1] ** 2 - 1)]
+    sums = curves.by_label(np.vstack([columns, second]))
+    Z, first, G = sums[0], sums[1:3], sums[3:]
+    with np.errstate(divide="ignore"):
+        inverse = np.where(Z > 0, 1 / Z, 0.0)
+    squares = [first[a] * first[b] * inverse for a, b in ((0, 0), (0, 1), (1, 1))]
+    return np.stack([Z, *squares, *(G**2 * inverse)], axis=1)
+
+
+def _without_lightest(curves: Curves, weight: np.ndarray) -> Curves:
+    """Curves without the nodes that together carry next to nothing of averages of G G."""
+    square = (curves.x**2).sum(axis=0)
+    part = curves.weight * np.exp(-square / 2) * (1 + square**2)
+    part *= np.repeat(weight, np.diff(curves.start))
+    kept = part > _LIGHTEST * part.mean()
+    start = np.concatenate([[0], np.cumsum(kept)])[curves.start]
+    return Curves(start, np.ascontiguousarray(curves.x[:, kept]), curves.weight[kept])
+
+
+def _halved(
+    low: np.ndarray, high: np.ndarray, kind: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Two panels for each: in the middle, or closer to the end at which it is graded."""
+    share = np.array([0.5, 0.25, 0.75])[kind]
+    middle = low + share * (high - low)
+    return (
+        np.concatenate([low, middle]),
+        np.concatenate([middle, high]),
+        np.concatenate([np.where(kind == 1, 1, 0), np.where(kind == 2, 2, 0)]),
+    )

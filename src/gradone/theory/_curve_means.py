@@ -1,0 +1,184 @@
+"""Averages of state evolution for two variables, over labels that all prior means share."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from ..targets.language.structure import has_jumps
+from ..targets.posterior.base import PosteriorChannel
+from ..targets.posterior.deterministic import DeterministicPosterior
+from ..targets.posterior.shared_labels import NARROWEST, SharedLabels, shared_labels
+from ._folding import invariances
+from ._prior_means import axis_rules, merged
+
+_SAME = 1e-9
+_SECOND = {(1.0, 1.0), (1.0, -1.0)}  # only the second axis is turned around
+
+
+class CurveMeans(NamedTuple):
+    """Averages over prior means and labels."""
+
+    log_evidence: float
+    test_mse: float
+    information: np.ndarray
+    """(2, 2) J(M) of [SE-1]."""
+    pairs: np.ndarray
+    """(2, 2, 2, 2) means of ``G_ij G_kl``, G = dg + g g^T; zero unless asked for."""
+
+
+def means_of_shared_labels(
+    channel: PosteriorChannel,
+    M: np.ndarray,
+    resolution: int,
+    *,
+    around: np.ndarray | None = None,
+    curvature: bool = False,
+) -> CurveMeans | None:
+    """Averages at the overlap matrix `M`, None where labels cannot be shared.
+
+    Parameters
+    ----------
+    channel : PosteriorChannel
+        The channel.
+    M, resolution, around
+        Overlap matrix and rule over prior means, as in :func:`~._prior_means.prior_means`.
+    curvature : bool
+        Whether `pairs` is wanted.
+    """
+    shared = shared_labels_of(channel, M)
+    if shared is None:
+        return None
+    if is_almost_known(M):
+        return narrow_means(shared, M)
+    return curve_means(shared, M, resolution, around=around, curvature=curvature)
+
+
+def shared_labels_of(channel: PosteriorChannel, M: np.ndarray) -> SharedLabels | None:
+    """Labels that the prior means of a noiseless channel of two variables share.
+
+    None if the posterior is so narrow in one direction only that curves do not resolve it.
+    """
+    target = channel.target
+    if len(M) != 2 or target.noise or target.channel.kind == "discrete":
+        return None
+    if is_almost_known(M):
+        if has_jumps(target.expression.tree):  # a jump tells more than the slope next to it
+            return None
+    elif not isinstance(channel, DeterministicPosterior) or _widths(M)[0] < NARROWEST:
+        return None
+    shared = shared_labels(target.expression, channel.resolution)
+    return None if shared is None or (is_almost_known(M) and shared.is_degenerate) else shared
+
+
+def is_almost_known(M: np.ndarray) -> bool:
+    """Whether the posterior is narrow in every direction."""
+    return bool(_widths(M)[-1] < NARROWEST)
+
+
+def _widths(M: np.ndarray) -> np.ndarray:
+    """Widths of the prior, ascending."""
+    return np.sqrt(np.maximum(1 - np.linalg.eigvalsh(M)[::-1], 0.0))
+
+
+def narrow_means(shared: SharedLabels, M: np.ndarray) -> CurveMeans:
+    r"""Averages where the label determines z in the direction of the gradient.
+
+    .. math::
+        J = \mathbb{E}_z \frac{\nabla f \nabla f^T}{s}, \qquad
+        \mathbb{E} \log Z = -\tfrac12 \mathbb{E} \log 2\pi s, \qquad
+        s = \nabla f^T V \nabla f                                                       [CM-1]
+
+    up to a share of the order of the width :math:`\sqrt{V}`. The trace of V J is the probability
+    p that the label varies with z, so :math:`V' = (\alpha J)^{-1}` shrinks by r/(alpha p) from one
+    iteration to the next: perfect recovery is stable from alpha = r/p on.
+    """
+    V = np.eye(2) - M
+    chance, gradient, log_slope = shared.cloud
+    s = np.einsum("in,ij,jn->n", gradient, V, gradient)
+    J = (gradient * (chance / s)) @ gradient.T
+    log_evidence = chance @ (log_slope - 0.5 * np.log(2 * math.pi * s))
+    mse = chance @ (s * np.exp(-2 * log_slope))
+    return CurveMeans(float(log_evidence), float(mse), J, np.zeros((2, 2, 2, 2)))
+
+
+def curve_means(
+    shared: SharedLabels,
+    M: np.ndarray,
+    resolution: int,
+    *,
+    around: np.ndarray | None = None,
+    curvature: bool = False,
+) -> CurveMeans:
+    """Averages from the level curves of the labels, and from their atoms."""
+    from ._curve_kernels import curve_sums
+
+    overlaps, Q = np.linalg.eigh(M)
+    overlaps = merged(overlaps)
+    variances = 1 - overlaps
+    curves = shared.curves(math.sqrt(float(variances.min())))
+    deciding = overlaps if around is None else merged(np.linalg.eigvalsh(around))
+    rules = axis_rules(deciding, resolution)
+    mirrors = invariances(shared.expression, M).maps
+    rules = _folded(rules, Q.T @ mirrors @ Q)
+    means = [np.sqrt(m) * v for m, (v, _) in zip(overlaps, rules, strict=True)]
+    chances = [w for _, w in rules]
+    mean = np.zeros((len(means[0]), len(means[1])))
+    totals, products = np.zeros(6), np.zeros((3, 3))
+    curve_sums(
+        curves.start, Q.T @ curves.x, curves.weight, shared.weight, shared.y, shared.log_slope,
+        *means, *chances, np.array([_step(m) for m in means]), variances, curvature,
+        mean, totals, products,
+    )  # fmt: skip
+    first, second = Q.T
+    cross = np.outer(first, second)
+    basis = np.array([np.outer(first, first), cross + cross.T, np.outer(second, second)])
+    J = np.tensordot(totals[3:], basis, axes=1)
+    pairs = np.einsum("ab,aij,bkl->ijkl", products, basis, basis)
+    mass, log_evidence, square = totals[:3]
+    omega = np.stack(np.meshgrid(*means, indexing="ij"), axis=-1).reshape(-1, 2) @ Q.T
+    chance = np.outer(*chances).ravel()
+    atoms = shared.atoms.outcomes(omega, np.eye(2) - M, curvature=curvature)
+    p = chance[:, None] * np.exp(atoms.log_z)
+    J += np.einsum("mk,mki,mkj->ij", p, atoms.g, atoms.g)
+    if atoms.dg is not None:
+        G = atoms.dg + atoms.g[..., :, None] * atoms.g[..., None, :]
+        pairs += np.einsum("mk,mkij,mkst->ijst", p, G, G)
+    mass += p.sum()
+    log_evidence += (p * np.where(p > 0, atoms.log_z, 0.0)).sum()
+    square += (p * atoms.y**2).sum()
+    mean = mean.ravel() + (np.exp(atoms.log_z) * atoms.y).sum(axis=1)
+    mse = square / mass - chance @ (mean / mass) ** 2
+    return CurveMeans(float(log_evidence / mass), float(mse), J / mass, pairs / mass)
+
+
+def _folded(
+    rules: list[tuple[np.ndarray, np.ndarray]], maps: np.ndarray
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Rules over the positive half of each axis that a symmetry (k, 2, 2) turns around.
+
+    Examples
+    --------
+    >>> rule = np.array([-1.0, 0.0, 1.0]), np.array([0.25, 0.5, 0.25])
+    >>> first, second = _folded([rule, rule], np.array([np.eye(2), -np.eye(2)]))
+    >>> first[1].tolist(), second[1].tolist()
+    ([0.5, 0.5], [0.25, 0.5, 0.25])
+    """
+    signs = np.einsum("kii->ki", maps)[np.abs(maps[:, 0, 1]) < _SAME]
+    turns = {(float(a), float(b)) for a, b in signs.round()}
+    both = {(1.0, -1.0), (-1.0, 1.0)} <= turns
+    result = []
+    for axis, (v, w) in enumerate(rules):
+        if both or (any(turn[axis] < 0 for turn in turns) and (axis == 0 or turns == _SECOND)):
+            kept = v > -_SAME
+            v, w = v[kept], np.where(v > _SAME, 2 * w, w)[kept]
+        result.append((v, w))
+    return result
+
+
+def _step(means: np.ndarray) -> float:
+    """Distance of equidistant numbers, 0 if they are not."""
+    steps = np.diff(means)
+    return float(steps.mean()) if len(steps) and np.ptp(steps) < 1e-9 * steps.mean() else 0.0
