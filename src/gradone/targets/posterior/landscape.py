@@ -32,6 +32,7 @@ _PARALLEL = 1e-9
 _RAYS, _NEAR = 256, 1e-3  # by which an extremum is told, and their length
 _LINE = 2e-3  # smallest rise over the largest, below which a line of points has one label
 _MOST_EXTREMA = 64
+_SHARP = 1e-3  # size of the gradient next to an extremum without one, in units of its median
 
 
 class Extremum(NamedTuple):
@@ -96,6 +97,7 @@ class Landscape:
             points = np.concatenate(
                 [
                     _points(self.f, radius),
+                    _sharp_points(self.f, radius),
                     _crossings(self.breaks),
                     *(_along(self.f, line, self.breaks, radius) for line in self.breaks),
                 ],
@@ -138,20 +140,30 @@ def _extremum(f: Smooth, x: np.ndarray) -> Extremum | None:
     return Extremum(x, label, rise / _NEAR**powers, powers)
 
 
-def _points(f: Smooth, radius: float) -> np.ndarray:
-    """Points (2, k) where the gradient vanishes, by Newton's steps from where it is small."""
+def _grid(radius: float) -> tuple[np.ndarray, np.ndarray]:
+    """Points (2, n, n) of a grid, and whether they lie in the disc."""
     line = np.linspace(-radius, radius, _CELLS + 1) + _SHIFT
     grid = np.stack(np.meshgrid(line, line, indexing="ij"))
-    size = (f.gradient(grid) ** 2).sum(axis=0)
-    padded = np.pad(np.nan_to_num(size, nan=np.inf), 1, constant_values=np.inf)
+    return grid, (grid**2).sum(axis=0) < radius**2
+
+
+def _lowest(values: np.ndarray) -> np.ndarray:
+    """Smallest of the eight neighbors of each value of a grid."""
+    n = len(values)
+    padded = np.pad(np.nan_to_num(values, nan=np.inf), 1, constant_values=np.inf)
     moves = [m for m in itertools.product((0, 1, 2), repeat=2) if m != (1, 1)]
-    n = len(line)
-    lowest = np.min([padded[a : a + n, b : b + n] for a, b in moves], axis=0)
-    which = np.argwhere((size <= lowest) & ((grid**2).sum(axis=0) < radius**2))[:_MOST].T
+    return np.asarray(np.min([padded[a : a + n, b : b + n] for a, b in moves], axis=0))
+
+
+def _points(f: Smooth, radius: float) -> np.ndarray:
+    """Points (2, k) where the gradient vanishes, by Newton's steps from where it is small."""
+    grid, inside = _grid(radius)
+    size = (f.gradient(grid) ** 2).sum(axis=0)
+    which = np.argwhere((size <= _lowest(size)) & inside)[:_MOST].T
     start = x = grid[:, which[0], which[1]]
     if not x.size:
         return np.zeros((2, 0))
-    cell = line[1] - line[0]
+    cell = 2 * radius / _CELLS
     for _ in range(_NEWTON_STEPS):
         hessian = np.nan_to_num(np.moveaxis(f.hessian(x), -1, 0))
         move = np.linalg.pinv(hessian, rcond=1e-10) @ np.nan_to_num(f.gradient(x).T[:, :, None])
@@ -160,6 +172,26 @@ def _points(f: Smooth, radius: float) -> np.ndarray:
             break
     flat = np.sqrt((f.gradient(x) ** 2).sum(axis=0)) < _FLAT * np.sqrt(np.nanmedian(size))
     return np.asarray(x[:, flat & (np.abs(x - start).max(axis=0) < 3 * cell)])
+
+
+def _sharp_points(f: Smooth, radius: float) -> np.ndarray:
+    """Points (2, k) of extrema that have no gradient, as the tip of a cone."""
+    grid, inside = _grid(radius)
+    values = f.value(grid)
+    found = [np.zeros((2, 0))]
+    star = np.stack(np.meshgrid(*2 * [np.linspace(-1.0, 1.0, 5)])).reshape(2, 1, -1)
+    for side in (1.0, -1.0):
+        which = np.argwhere((side * values < _lowest(side * values)) & inside)[:_MOST].T
+        start, step = grid[:, which[0], which[1]], 2 * radius / _CELLS
+        x, cell = start, step
+        while step > 1e-10:
+            around = x[:, :, None] + step * star
+            best = (side * f.value(around)).argmin(axis=1)
+            x, step = np.take_along_axis(around, best[None, :, None], axis=2)[:, :, 0], step / 2
+        slope = np.sqrt((f.gradient(x + 1e-6) ** 2).sum(axis=0))
+        sharp = slope > _SHARP * np.sqrt(np.nanmedian(f.gradient(grid) ** 2))
+        found.append(x[:, sharp & (np.abs(x - start).max(axis=0) < 1.9 * cell)])
+    return np.concatenate(found, axis=1)
 
 
 def _crossings(breaks: list[Break]) -> np.ndarray:
