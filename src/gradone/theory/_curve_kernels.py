@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numba import njit
 
-_REACH = 6.5  # widths of the prior beyond which a node has no weight
+_REACH = 5.8  # widths of the prior beyond which a node has no weight
 _NOTHING = 1e-280
 _DENSE = 1600  # prior means up to which every node is taken to every one of them
 

