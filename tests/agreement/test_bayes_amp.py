@@ -74,8 +74,11 @@ def share_of_wrong_labels(M):
     ("text", "alpha"), [("sign(z1) + sign(z2)", 1.0), ("step(z1) + 10*step(z2)", 2.0)]
 )
 def test_wrong_labels_of_amp_are_those_of_the_theory(text, alpha):
-    """Three and four values. Would catch: labels by rounding the mean, 0.51 instead of 0.32 in the
-    second case, by 50 standard errors (0.423 instead of 0.419 in the first, not seen here)."""
+    """Three and four values.
+
+    Would catch: labels by rounding the mean, 0.51 instead of 0.32 in the second case (0.423 instead
+    of 0.419 in the first, not seen here).
+    """
     sizes = {"d": 300, "alpha": alpha, "replicates": 12, "test_samples": 4096}
     runs = gd.simulate(text, "bayes_amp", progress=False, **sizes).zero_one_error.values.ravel()
     state = gd.predict(text, "bayes_amp", alpha=alpha)

@@ -57,7 +57,7 @@ def test_real_gradient_steps_follow_the_theory(rng, activation, noise, alpha, se
 def test_a_step_of_a_tenth_is_small_beside_a_width_of_200(rng):
     """At infinite width every small step frees the spike; at width p only those above 1/sqrt(p).
 
-    Would catch: the jump at step zero taken for that of networks (by 80 standard errors).
+    Would catch: the jump at step zero taken for that of networks.
     """
     alpha, setting = 2.0, {"batch_ratio": 4.0, "step_size": [0.0, 1e-6, 0.1], "ridge": 0.1}
     wide = gd.predict("sin(z)", "one_step", alpha=alpha, **setting).test_mse.values[0]

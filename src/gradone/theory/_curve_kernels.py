@@ -1,4 +1,8 @@
-"""Compiled averages over the prior means and the labels of a target of two variables."""
+"""Compiled averages over the prior means and the labels of a target of two variables.
+
+Sums over the nodes of a label are tables (order * n1, order * n2): a block holds, at every prior
+mean, the moments of one power of the distance along each axis, in units of the variance.
+"""
 
 from __future__ import annotations
 
@@ -9,27 +13,154 @@ from numba import njit
 
 _REACH = 5.8  # widths of the prior beyond which a node has no weight
 _NOTHING = 1e-280
-_DENSE = 1600  # prior means up to which every node is taken to every one of them
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
+def _add_label(
+    sums: np.ndarray,
+    chances: tuple[np.ndarray, np.ndarray],
+    variances: np.ndarray,
+    label: tuple[float, float, float],
+    curvature: bool,
+    mean: np.ndarray,
+    totals: np.ndarray,
+    pairs: np.ndarray,
+) -> None:
+    """Add one label (dy, y, log_slope) to the averages, which :func:`dense_sums` explains."""
+    dy, y, log_slope = label
+    n1, n2 = mean.shape
+    for i in range(n1):
+        for j in range(n2):
+            z = sums[i, j]
+            if z < _NOTHING:
+                continue
+            x1, x2 = sums[n1 + i, j], sums[i, n2 + j]
+            p = chances[0][i] * chances[1][j] * dy
+            q = p / z
+            mean[i, j] += dy * z * y
+            totals[0] += p * z * (math.log(z) + log_slope)
+            totals[1] += p * z * y**2
+            totals[2] += q * x1 * x1
+            totals[3] += q * x1 * x2
+            totals[4] += q * x2 * x2
+            if curvature:
+                G0 = sums[2 * n1 + i, j] - z / variances[0]
+                G1 = sums[n1 + i, n2 + j]
+                G2 = sums[i, 2 * n2 + j] - z / variances[1]
+                pairs[0, 0] += q * G0 * G0
+                pairs[0, 1] += q * G0 * G1
+                pairs[0, 2] += q * G0 * G2
+                pairs[1, 1] += q * G1 * G1
+                pairs[1, 2] += q * G1 * G2
+                pairs[2, 2] += q * G2 * G2
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def dense_sums(
+    start: np.ndarray,
+    left: np.ndarray,
+    right: np.ndarray,
+    labels: np.ndarray,
+    chances: tuple[np.ndarray, np.ndarray],
+    variances: np.ndarray,
+    curvature: bool,
+    mean: np.ndarray,
+    totals: np.ndarray,
+    pairs: np.ndarray,
+) -> None:
+    """Averages over a product of prior means, every node taken to every one of them.
+
+    Parameters
+    ----------
+    start : array (labels + 1,)
+        First node of each label.
+    left, right : arrays (nodes, order * n1), (nodes, order * n2)
+        Gaussian factors of the nodes along each axis, times powers of the distance.
+    labels : array (labels, 3)
+        Rule over the labels: dy, y, log_slope.
+    chances : pair of arrays (n1,), (n2,)
+        Weights of the prior means along each axis.
+    variances : array (2,)
+        Variances of the prior.
+    curvature : bool
+        Whether `pairs` is wanted.
+    mean : array (n1, n2)
+        Receives the mean label at each prior mean.
+    totals : array (5,)
+        Receives the mean of log Z, the mean square of labels, and J11, J12, J22.
+    pairs : array (3, 3)
+        Receives the mean products of G11, G12, G22, with G = dg + g g^T, on and above the diagonal.
+    """
+    for label in range(len(labels)):
+        first, end = start[label], start[label + 1]
+        if first < end:
+            sums = np.dot(left[first:end].T, right[first:end])
+            rule = (labels[label, 0], labels[label, 1], labels[label, 2])
+            _add_label(sums, chances, variances, rule, curvature, mean, totals, pairs)
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
+def equidistant_factors(
+    place: np.ndarray,
+    means: np.ndarray,
+    inverse: float,
+    nearest: np.ndarray,
+    at: np.ndarray,
+    ratio: np.ndarray,
+    unit: float,
+    factors: np.ndarray,
+) -> None:
+    r"""Write Gaussian factors times powers of the distance at equidistant prior means.
+
+    With :math:`(\delta - kh)^2 = \delta^2 - 2 k h \delta + k^2 h^2` they follow from those at the
+    nearest mean, :math:`e^{-\delta^2/2v}`, by products with :math:`e^{\delta h/v}` and
+    :math:`e^{-h^2/2v}`.
+
+    Parameters
+    ----------
+    place, means : arrays
+        Nodes (k,) and prior means (n,) along the axis.
+    inverse : float
+        Inverse variance 1/v.
+    nearest, at, ratio : arrays (k,)
+        Index of the nearest mean, the factor there, and the exponential of :math:`\delta h/v`.
+    unit : float
+        The exponential of :math:`-h^2/2v`.
+    factors : array (k, order * n)
+        Receives the factors.
+    """
+    n = len(means)
+    order = factors.shape[1] // n
+    for k in range(len(place)):
+        row = factors[k]
+        value, growth = at[k], ratio[k] * unit
+        for i in range(nearest[k], n):
+            row[i] = value
+            value *= growth
+            growth *= unit * unit
+        value, growth = at[k], unit / ratio[k]
+        for i in range(nearest[k], -1, -1):
+            row[i] = value
+            value *= growth
+            growth *= unit * unit
+        for power in range(1, order):
+            for i in range(n):
+                row[power * n + i] = row[(power - 1) * n + i] * ((place[k] - means[i]) * inverse)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _window(
-    place: float, means: np.ndarray, step: float, variance: float, decay: np.ndarray,
-    factor: np.ndarray,
-) -> tuple[int, int]:  # fmt: skip
-    r"""Write :math:`\exp(-(a-\omega)^2/2v)` at the prior means close to a; first and end of them.
+    place: float, means: np.ndarray, step: float, variance: float, factor: np.ndarray
+) -> tuple[int, int]:
+    r"""Write :math:`\exp(-(a-\omega)^2/2v)` at the equidistant means close to a; which they are.
 
-    Equidistant ones need two exponentials: with the nearest mean at distance :math:`\delta`,
+    Three exponentials will do: with the nearest mean at distance :math:`\delta`,
     :math:`(\delta - kh)^2 = \delta^2 - 2 k h \delta + k^2 h^2`.
     """
     n = len(means)
-    if step == 0.0:
-        for i in range(n):
-            factor[i] = math.exp(-0.5 * (place - means[i]) ** 2 / variance)
-        return 0, n
     center = int(math.floor((place - means[0]) / step + 0.5))
     center = min(max(center, 0), n - 1)
-    far = len(decay) - 1
+    far = int(math.ceil(_REACH * math.sqrt(variance) / step))
     first, end = max(center - far, 0), min(center + far + 1, n)
     delta = place - means[center]
     if abs(delta) > 0.51 * step:  # beyond the last mean
@@ -37,128 +168,60 @@ def _window(
             factor[i] = math.exp(-0.5 * (place - means[i]) ** 2 / variance)
         return first, end
     at, ratio = math.exp(-0.5 * delta * delta / variance), math.exp(delta * step / variance)
-    power = at
-    for i in range(center, end):
-        factor[i] = power * decay[i - center]
-        power *= ratio
-    power, ratio = at, 1.0 / ratio
-    for i in range(center - 1, first - 1, -1):
-        power *= ratio
-        factor[i] = power * decay[center - i]
+    unit = math.exp(-0.5 * step * step / variance)
+    for sign in (1, -1):
+        value, growth = at, (ratio if sign > 0 else 1.0 / ratio) * unit
+        i = center
+        while first <= i < end:
+            factor[i] = value
+            value *= growth
+            growth *= unit * unit
+            i += sign
     return first, end
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
-def curve_sums(
+def sparse_sums(
     start: np.ndarray,
     x: np.ndarray,
     weight: np.ndarray,
-    dy: np.ndarray,
-    y: np.ndarray,
-    log_slope: np.ndarray,
-    first_means: np.ndarray,
-    second_means: np.ndarray,
-    first_chance: np.ndarray,
-    second_chance: np.ndarray,
-    steps: np.ndarray,
+    means: tuple[np.ndarray, np.ndarray],
+    labels: np.ndarray,
+    chances: tuple[np.ndarray, np.ndarray],
     variances: np.ndarray,
     curvature: bool,
     mean: np.ndarray,
     totals: np.ndarray,
     pairs: np.ndarray,
 ) -> None:
-    """Averages over a product of prior means, in coordinates in which the prior is diagonal.
-
-    Parameters
-    ----------
-    start, x, weight : arrays
-        Nodes of the level curves, by label.
-    dy, y, log_slope : arrays (labels,)
-        Rule over the labels.
-    first_means, second_means, first_chance, second_chance : arrays
-        Prior means along each axis, and their weights.
-    steps, variances : arrays (2,)
-        Distance of equidistant prior means, 0 for others, and the variances of the prior.
-    curvature : bool
-        Whether `pairs` is wanted.
-    mean : array (n1, n2)
-        Receives the mean label at each prior mean.
-    totals : array (6,)
-        Receives the mass, the mean of log Z, the mean square of labels, and J11, J12, J22.
-    pairs : array (3, 3)
-        Receives the mean products of G11, G12, G22, with G = dg + g g^T.
-    """
-    n1, n2 = len(first_means), len(second_means)
-    v1, v2 = variances
-    inverse1, inverse2 = 1.0 / v1, 1.0 / v2
-    decays = []
-    for axis in range(2):
-        h, v = steps[axis], variances[axis]
-        far = 0 if h == 0.0 else int(math.ceil(_REACH * math.sqrt(v) / h))
-        decays.append(np.exp(-0.5 * (np.arange(far + 1) * h) ** 2 / v))
+    """The same for narrow priors, each node taken to the equidistant prior means close to it."""
+    n1, n2 = mean.shape
     order = 3 if curvature else 2
-    # Blocks of Z and its moments: powers of the distance along the first and the second axis.
     sums = np.zeros((order * n1, order * n2))
-    scale = 1.0 / (2.0 * math.pi * math.sqrt(v1 * v2))
-    most = int(np.diff(start).max()) if len(dy) else 0
-    is_dense = n1 * n2 <= _DENSE
-    left = np.zeros((most if is_dense else 1, order * n1))
-    right = np.zeros((most if is_dense else 1, order * n2))
-    for label in range(len(dy)):
-        first, count = start[label], start[label + 1] - start[label]
-        if not count:
+    a, b = np.zeros(order * n1), np.zeros(order * n2)
+    step1, step2 = means[0][1] - means[0][0], means[1][1] - means[1][0]
+    scale = 1.0 / (2.0 * math.pi * math.sqrt(variances[0] * variances[1]))
+    for label in range(len(labels)):
+        if start[label] == start[label + 1]:
             continue
         sums[:] = 0.0
-        for k in range(count):
-            row = k if is_dense else 0
-            place1, place2 = x[0, first + k], x[1, first + k]
-            a, b = left[row], right[row]
-            i0, i1 = _window(place1, first_means, steps[0], v1, decays[0], a)
-            j0, j1 = _window(place2, second_means, steps[1], v2, decays[1], b)
-            if is_dense:
-                a[:i0], a[i1:n1], b[:j0], b[j1:n2] = 0.0, 0.0, 0.0, 0.0
-                i0, i1, j0, j1 = 0, n1, 0, n2
+        for k in range(start[label], start[label + 1]):
+            i0, i1 = _window(x[0, k], means[0], step1, variances[0], a)
+            j0, j1 = _window(x[1, k], means[1], step2, variances[1], b)
             for i in range(i0, i1):
-                a[i] *= scale * weight[first + k]
-                gap = (place1 - first_means[i]) * inverse1
+                a[i] *= scale * weight[k]
+                gap = (x[0, k] - means[0][i]) / variances[0]
                 for power in range(1, order):
                     a[power * n1 + i] = gap * a[(power - 1) * n1 + i]
             for j in range(j0, j1):
-                gap = (place2 - second_means[j]) * inverse2
+                gap = (x[1, k] - means[1][j]) / variances[1]
                 for power in range(1, order):
                     b[power * n2 + j] = gap * b[(power - 1) * n2 + j]
-            if not is_dense:
-                for up in range(order):
-                    for across in range(order - up):
-                        for i in range(i0, i1):
-                            factor = a[up * n1 + i]
-                            for j in range(j0, j1):
-                                sums[up * n1 + i, across * n2 + j] += factor * b[across * n2 + j]
-        if is_dense:
-            sums[:] = np.dot(left[:count].T, right[:count])
-        Z, X, Y = sums[:n1, :n2], sums[n1 : 2 * n1, :n2], sums[:n1, n2 : 2 * n2]
-        for i in range(n1):
-            for j in range(n2):
-                z = Z[i, j]
-                if z < _NOTHING:
-                    continue
-                p = first_chance[i] * second_chance[j] * dy[label]
-                q = p / z
-                mean[i, j] += dy[label] * z * y[label]
-                totals[0] += p * z
-                totals[1] += p * z * (math.log(z) + log_slope[label])
-                totals[2] += p * z * y[label] ** 2
-                totals[3] += q * X[i, j] * X[i, j]
-                totals[4] += q * X[i, j] * Y[i, j]
-                totals[5] += q * Y[i, j] * Y[i, j]
-                if curvature:
-                    G0 = sums[2 * n1 + i, j] - z / v1
-                    G1 = sums[n1 + i, n2 + j]
-                    G2 = sums[i, 2 * n2 + j] - z / v2
-                    pairs[0, 0] += q * G0 * G0
-                    pairs[0, 1] += q * G0 * G1
-                    pairs[0, 2] += q * G0 * G2
-                    pairs[1, 1] += q * G1 * G1
-                    pairs[1, 2] += q * G1 * G2
-                    pairs[2, 2] += q * G2 * G2
-    pairs[1, 0], pairs[2, 0], pairs[2, 1] = pairs[0, 1], pairs[0, 2], pairs[1, 2]
+            for up in range(order):
+                for across in range(order - up):
+                    for i in range(i0, i1):
+                        factor = a[up * n1 + i]
+                        for j in range(j0, j1):
+                            sums[up * n1 + i, across * n2 + j] += factor * b[across * n2 + j]
+        rule = (labels[label, 0], labels[label, 1], labels[label, 2])
+        _add_label(sums, chances, variances, rule, curvature, mean, totals, pairs)

@@ -16,6 +16,7 @@ from ._folding import invariances
 from ._prior_means import axis_rules, merged
 
 _SAME = 1e-9
+_DENSE = 1600  # prior means up to which every node is taken to every one of them
 _NARROWEST_OF_TWO = 0.012  # width that curves resolve where the posterior is wide in one direction
 _BETWEEN_LABELS = 0.12  # width of a prior whose labels are closer together than those of the rule
 _PER_WIDTH, _REACH = 0.6, 6.0  # step and reach of a lattice, in widths of the prior
@@ -140,7 +141,7 @@ def curve_means(
     curvature: bool = False,
 ) -> CurveMeans:
     """Averages from the level curves of the labels, and from their atoms."""
-    from ._curve_kernels import curve_sums
+    from ._curve_kernels import dense_sums, sparse_sums
 
     overlaps, Q = np.linalg.eigh(M)
     overlaps = merged(overlaps)
@@ -153,19 +154,29 @@ def curve_means(
     means = [np.sqrt(m) * v for m, (v, _) in zip(overlaps, rules, strict=True)]
     chances = [w for _, w in rules]
     mean = np.zeros((len(means[0]), len(means[1])))
-    totals, products = np.zeros(6), np.zeros((3, 3))
-    kernel: Any = curve_sums
-    kernel(
-        curves.start, Q.T @ curves.x, curves.weight, shared.weight, shared.y, shared.log_slope,
-        *means, *chances, np.array([_step(m) for m in means]), variances, curvature,
-        mean, totals, products,
-    )  # fmt: skip
+    totals, products = np.zeros(5), np.zeros((3, 3))
+    labels = np.stack([shared.weight, shared.y, shared.log_slope], axis=1)
+    x = Q.T @ curves.x
+    common: Any = (labels, tuple(chances), variances, curvature, mean, totals, products)
+    if mean.size > _DENSE and all(map(_step, means)):
+        sparse: Any = sparse_sums
+        sparse(curves.start, x, curves.weight, tuple(means), *common)
+    else:
+        order = 3 if curvature else 2
+        left, right = (
+            _factors(place, omega, float(variance), order)
+            for place, omega, variance in zip(x, means, variances, strict=True)
+        )
+        left *= curves.weight[:, None]
+        dense: Any = dense_sums
+        dense(curves.start, left, right, *common)
+    products += np.triu(products, 1).T
     first, second = Q.T
     cross = np.outer(first, second)
     basis = np.array([np.outer(first, first), cross + cross.T, np.outer(second, second)])
-    J = np.tensordot(totals[3:], basis, axes=1)
+    J = np.tensordot(totals[2:], basis, axes=1)
     pairs = np.einsum("ab,aij,bkl->ijkl", products, basis, basis)
-    mass, log_evidence, square = totals[:3]
+    log_evidence, square = totals[:2]
     omega = np.stack(np.meshgrid(*means, indexing="ij"), axis=-1).reshape(-1, 2) @ Q.T
     chance = np.outer(*chances).ravel()
     atoms = shared.atoms.outcomes(omega, np.eye(2) - M, curvature=curvature)
@@ -174,11 +185,10 @@ def curve_means(
     if atoms.dg is not None:
         G = atoms.dg + atoms.g[..., :, None] * atoms.g[..., None, :]
         pairs += np.einsum("mk,mkij,mkst->ijst", p, G, G)
-    mass += p.sum()
     log_evidence += (p * np.where(p > 0, atoms.log_z, 0.0)).sum()
     square += (p * atoms.y**2).sum()
-    mean = (mean.ravel() + (np.exp(atoms.log_z) * atoms.y).sum(axis=1)) / mass
-    mse = square / mass - chance @ mean**2
+    mean = mean.ravel() + (np.exp(atoms.log_z) * atoms.y).sum(axis=1)
+    mse = square - chance @ mean**2
     if math.sqrt(float(variances.min())) < _BETWEEN_LABELS:
         mean = (
             channel.mean(omega, np.eye(2) - M)
@@ -186,7 +196,8 @@ def curve_means(
             else _lattice_mean(shared.expression, means, Q, np.sqrt(variances))
         )
         mse = float(shared.expression.second_moment()) - chance @ mean**2
-    return CurveMeans(float(log_evidence / mass), float(mse), J / mass, pairs / mass)
+    # Not divided by the mass of the labels: what is lost of them shows as a difference of rules.
+    return CurveMeans(float(log_evidence), float(mse), J, pairs)
 
 
 def _lattice_mean(
@@ -235,6 +246,37 @@ def _folded(
             v, w = v[kept], np.where(v > _SAME, 2 * w, w)[kept]
         result.append((v, w))
     return result
+
+
+def _factors(place: np.ndarray, means: np.ndarray, variance: float, order: int) -> np.ndarray:
+    """Gaussian factors (nodes, order * means) along an axis, times powers of the distance.
+
+    Examples
+    --------
+    >>> means = np.array([-1.0, 0.0, 1.0])
+    >>> found = _factors(np.array([0.3]), means, 0.5, 2)[0]
+    >>> exact = np.exp(-((0.3 - means) ** 2)) / np.sqrt(np.pi)
+    >>> np.allclose(found, [*exact, *(exact * (0.3 - means) / 0.5)])
+    True
+    """
+    from ._curve_kernels import equidistant_factors
+
+    step, norm = _step(means), 1 / math.sqrt(2 * math.pi * variance)
+    if not step:
+        gap = (place[:, None] - means) / variance
+        parts = [norm * np.exp(-0.5 * variance * gap**2)]
+        for _ in range(order - 1):
+            parts.append(parts[-1] * gap)
+        return np.concatenate(parts, axis=1)
+    nearest = np.clip(np.rint((place - means[0]) / step), 0, len(means) - 1).astype(np.int64)
+    delta = place - means[nearest]
+    factors = np.empty((len(place), order * len(means)))
+    kernel: Any = equidistant_factors
+    kernel(
+        place, means, 1 / variance, nearest, norm * np.exp(-(delta**2) / (2 * variance)),
+        np.exp(delta * (step / variance)), math.exp(-(step**2) / (2 * variance)), factors,
+    )  # fmt: skip
+    return factors
 
 
 def _step(means: np.ndarray) -> float:

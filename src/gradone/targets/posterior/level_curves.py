@@ -23,9 +23,9 @@ import numpy as np
 from ...calculus.line import gauss_legendre
 from .landscape import Landscape, zeros
 
-_KNOTS = 41  # places on a line between which roots are looked for
+_KNOTS = 29  # places on a line between which roots are looked for
 _SCALES = 24  # of panels around an extremum, each twice as long as the one before
-_RIDGE_LINES = 90
+_RIDGE_LINES = 64
 _NARROW = 0.15  # width of a tip, in panels, below which it gets panels of its own
 _TIP_EDGES = (-8.0, -1.5, 1.5, 8.0)  # their edges, in widths of the tip
 _BESIDE = 1e-9  # distance from a break at which the function is taken for its limit

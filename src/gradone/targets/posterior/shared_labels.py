@@ -31,9 +31,10 @@ _GRID = 88
 _MAX_CRITICAL = 12
 _TAILS = (0.5, 0.05, 2e-3, 2e-5)  # probability beyond the edges of the first panels
 _ROUNDS = 8
+_CURVED = 0.01  # share of the tolerance that curved kinks leave
 _MOST_LABELS = 1500
 _DEGENERATE = 1e-3  # mean square of a component of the unit gradient that is none
-_LIGHTEST = 1e-6  # of the mean over the nodes of what they carry
+_LIGHTEST = 5e-5  # of the mean over the nodes of what they carry
 
 
 class Fineness(NamedTuple):
@@ -49,7 +50,7 @@ class Fineness(NamedTuple):
     """Share of the density of a label that a panel of its curve may miss."""
 
 
-FINENESS = Fineness(5.5, 8, 2e-3, 5e-3), Fineness(6.2, 10, 2e-4, 5e-4)
+FINENESS = Fineness(5.5, 8, 2e-3, 7e-3), Fineness(6.0, 9, 5e-4, 3e-3)
 
 
 class SharedLabels:
@@ -76,10 +77,10 @@ class SharedLabels:
 
     def __init__(self, expression: Expression, resolution: int = 0) -> None:
         fine = FINENESS[min(resolution, len(FINENESS) - 1)]
-        relabeled, self._landscape = _landscape(expression)
-        self._curves_of = LevelCurves(
-            self._landscape, fine.radius, fine.nodes, fine.curve_tolerance
-        )
+        relabeled, self._landscape = landscape_of(expression)
+        # Kinks that are not straight lie inside of panels, which then converge slowly.
+        tolerance = fine.curve_tolerance * (_CURVED if expression.breaks[1] else 1.0)
+        self._curves_of = LevelCurves(self._landscape, fine.radius, fine.nodes, tolerance)
         self._fine = fine
         self._known: dict[float, Curves] = {}
         self.expression = expression
@@ -197,7 +198,7 @@ class SharedLabels:
 
 
 @lru_cache(maxsize=4)
-def _landscape(expression: Expression) -> tuple[Relabeled, Landscape]:
+def landscape_of(expression: Expression) -> tuple[Relabeled, Landscape]:
     """Target without invertible outer functions, which do not change its level curves."""
     relabeled = without_relabeling(expression.tree)
     radius = max(fine.radius for fine in FINENESS)

@@ -60,11 +60,11 @@ class Smooth:
     def slope(self, i: int, x: np.ndarray) -> np.ndarray:
         """Entry i of the gradient."""
         parts = [
-            self.rows[i, index - 1] * self._evaluate(slope, x)
+            self._evaluate(slope, x) if scale == 1.0 else scale * self._evaluate(slope, x)
             for index, slope in self._slopes.items()
-            if self.rows[i, index - 1]
+            if (scale := self.rows[i, index - 1])
         ]
-        return sum(parts, np.zeros(x.shape[1:]))
+        return sum(parts[1:], parts[0]) if parts else np.zeros(x.shape[1:])
 
     def hessian(self, x: np.ndarray) -> np.ndarray:
         """Second derivatives (k, k, ...)."""
@@ -125,7 +125,7 @@ class Smooth:
             return np.tensordot(self.rows[:, index - 1], x, axes=1)
 
         values = np.asarray(evaluate_columns(tree, column), dtype=np.float64)
-        return np.broadcast_to(values, x.shape[1:])
+        return values if values.shape == x.shape[1:] else np.broadcast_to(values, x.shape[1:])
 
 
 def used_rows(tree: Node, r: int) -> np.ndarray:
