@@ -179,6 +179,8 @@ class SharedLabels:
             end = (critical[0] if side < 0 else critical[-1]) if len(critical) else None
             at = 0.5 if end is None else float(np.interp(end, values, chance))
             beyond = at if side < 0 else 1 - at
+            if beyond < _TAILS[-1]:  # labels end at a critical one
+                continue
             levels = [at + side * beyond * (1 - tail) for tail in _TAILS]
             edges += [(float(np.interp(level, chance, values)), False) for level in levels]
             edges.append((float(first if side < 0 else last), False))
