@@ -7,7 +7,7 @@ from scipy.stats import norm
 import gradone as gd
 from gradone.targets.posterior import posterior_channel
 from gradone.targets.posterior.shared_labels import NARROWEST, shared_labels
-from gradone.theory import _state_evolution
+from gradone.theory import _curve_means, _state_evolution
 from gradone.theory._curve_means import curve_means, narrow_means
 from gradone.theory._fixed_points import StateEvolution
 from gradone.theory._state_evolution import averages, growth_operator, overlap_step
@@ -141,3 +141,18 @@ def test_stated_errors_cover_a_finer_rule(text, alpha):
     assert moves < point.error
     assert abs(at.test_mse - point.at.test_mse) < point.at_error.test_mse
     assert abs(at.log_evidence - point.at.log_evidence) < point.at_error.log_evidence
+
+
+@pytest.mark.parametrize(
+    "overlaps", [np.diag([0.3, 0.6]), np.diag([0.0, 0.5]), np.diag([0.01, 0.9])]
+)
+def test_nodes_may_be_taken_to_the_prior_means_next_to_them_only(overlaps, monkeypatch):
+    """Would catch: a factor that is lost in a product along the prior means."""
+    target = gd.Target("z1 + z1*z2")
+    shared, channel = shared_labels(target.expression), posterior_channel(target)
+    found = []
+    for narrow in (0.0, 1.0):  # every node at every prior mean, and those next to it
+        monkeypatch.setattr(_curve_means, "_NARROW", narrow)
+        found.append(curve_means(channel, shared, overlaps, 0, curvature=True))
+    for dense, sparse in zip(*found, strict=True):
+        np.testing.assert_allclose(dense, sparse, rtol=1e-6, atol=3e-7)

@@ -5,10 +5,10 @@ import pytest
 
 import gradone as gd
 from gradone.targets.posterior import posterior_channel
+from gradone.targets.signed_permutations import symmetries
 from gradone.theory._climb import climb
 from gradone.theory._finish import finish
 from gradone.theory._fixed_points import StateEvolution
-from gradone.theory._folding import symmetries
 from gradone.theory._nested_means import nested_means, nesting_axes
 from gradone.theory._state_evolution import averages
 

@@ -55,11 +55,45 @@ def _add_label(
                 pairs[2, 2] += q * G2 * G2
 
 
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
+def _write_factors(
+    place: np.ndarray,
+    means: np.ndarray,
+    variance: float,
+    first: np.ndarray,
+    ratios: np.ndarray,
+    order: int,
+    factors: np.ndarray,
+) -> None:
+    """Write the Gaussian factors of nodes (k,), times powers of the distance, as (order * n, k)."""
+    n, inverse = len(means), 1.0 / variance
+    middle = n // 2
+    factors[middle] = first
+    for i in range(middle + 1, n):
+        ratio = ratios[min(i, len(ratios)) - 1]
+        unit = math.exp(0.5 * (means[i - 1] ** 2 - means[i] ** 2) * inverse)
+        for k in range(len(place)):
+            factors[i, k] = factors[i - 1, k] * (ratio[k] * unit)
+    back = 1.0 / ratios[min(middle, len(ratios)) - 1]
+    for i in range(middle - 1, -1, -1):
+        if len(ratios) > 1:
+            back = 1.0 / ratios[i]
+        unit = math.exp(0.5 * (means[i + 1] ** 2 - means[i] ** 2) * inverse)
+        for k in range(len(place)):
+            factors[i, k] = factors[i + 1, k] * (back[k] * unit)
+    for row in range(n, order * n):
+        mean = means[row % n]
+        for k in range(len(place)):
+            factors[row, k] = factors[row - n, k] * ((place[k] - mean) * inverse)
+
+
 @njit(cache=True, nogil=True, error_model="numpy")
 def dense_sums(
     start: np.ndarray,
-    left: np.ndarray,
-    right: np.ndarray,
+    x: np.ndarray,
+    means: tuple[np.ndarray, np.ndarray],
+    first: np.ndarray,
+    ratios: tuple[np.ndarray, np.ndarray],
     labels: np.ndarray,
     chances: tuple[np.ndarray, np.ndarray],
     variances: np.ndarray,
@@ -68,14 +102,25 @@ def dense_sums(
     totals: np.ndarray,
     pairs: np.ndarray,
 ) -> None:
-    """Averages over a product of prior means, every node taken to every one of them.
+    r"""Averages over a product of prior means, every node taken to every one of them.
+
+    Gaussian factors of one node at neighboring means :math:`\omega, \omega + h` differ by
+    :math:`e^{x h/v}`, which is the same for equidistant ones, and by a number that is the same for
+    all nodes.
 
     Parameters
     ----------
     start : array (labels + 1,)
         First node of each label.
-    left, right : arrays (nodes, order * n1), (nodes, order * n2)
-        Gaussian factors of the nodes along each axis, times powers of the distance.
+    x : array (2, nodes)
+        Nodes.
+    means : pair of arrays (n1,), (n2,)
+        Prior means along each axis.
+    first : array (2, nodes)
+        Factors of the nodes at the mean in the middle along each axis; the weights of the nodes
+        are part of the first.
+    ratios : pair of arrays (n1 - 1, nodes), (n2 - 1, nodes)
+        Exponentials of x h/v for the gaps h between means; one row if they are the same.
     labels : array (labels, 3)
         Rule over the labels: dy, y, log_slope.
     chances : pair of arrays (n1,), (n2,)
@@ -91,73 +136,42 @@ def dense_sums(
     pairs : array (3, 3)
         Receives the mean products of G11, G12, G22, with G = dg + g g^T, on and above the diagonal.
     """
+    order = 3 if curvature else 2
+    n1, n2 = order * len(means[0]), order * len(means[1])
+    most = 0
     for label in range(len(labels)):
-        first, end = start[label], start[label + 1]
-        if first < end:
-            sums = np.dot(left[first:end].T, right[first:end])
-            rule = (labels[label, 0], labels[label, 1], labels[label, 2])
-            _add_label(sums, chances, variances, rule, curvature, mean, totals, pairs)
-
-
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
-def equidistant_factors(
-    place: np.ndarray,
-    means: np.ndarray,
-    inverse: float,
-    nearest: np.ndarray,
-    at: np.ndarray,
-    ratio: np.ndarray,
-    unit: float,
-    factors: np.ndarray,
-) -> None:
-    r"""Write Gaussian factors times powers of the distance at equidistant prior means.
-
-    With :math:`(\delta - kh)^2 = \delta^2 - 2 k h \delta + k^2 h^2` they follow from those at the
-    nearest mean, :math:`e^{-\delta^2/2v}`, by products with :math:`e^{\delta h/v}` and
-    :math:`e^{-h^2/2v}`.
-
-    Parameters
-    ----------
-    place, means : arrays
-        Nodes (k,) and prior means (n,) along the axis.
-    inverse : float
-        Inverse variance 1/v.
-    nearest, at, ratio : arrays (k,)
-        Index of the nearest mean, the factor there, and the exponential of :math:`\delta h/v`.
-    unit : float
-        The exponential of :math:`-h^2/2v`.
-    factors : array (k, order * n)
-        Receives the factors.
-    """
-    n = len(means)
-    order = factors.shape[1] // n
-    for k in range(len(place)):
-        row = factors[k]
-        value, growth = at[k], ratio[k] * unit
-        for i in range(nearest[k], n):
-            row[i] = value
-            value *= growth
-            growth *= unit * unit
-        value, growth = at[k], unit / ratio[k]
-        for i in range(nearest[k], -1, -1):
-            row[i] = value
-            value *= growth
-            growth *= unit * unit
-        for power in range(1, order):
-            for i in range(n):
-                row[power * n + i] = row[(power - 1) * n + i] * ((place[k] - means[i]) * inverse)
+        most = max(most, start[label + 1] - start[label])
+    left, right = np.empty(n1 * most), np.empty(n2 * most)
+    for label in range(len(labels)):
+        a, b = start[label], start[label + 1]
+        if a == b:
+            continue
+        rows, columns = left[: n1 * (b - a)], right[: n2 * (b - a)]
+        up, across = rows.reshape((n1, b - a)), columns.reshape((n2, b - a))
+        _write_factors(
+            x[0, a:b], means[0], variances[0], first[0, a:b], ratios[0][:, a:b], order, up
+        )
+        _write_factors(
+            x[1, a:b], means[1], variances[1], first[1, a:b], ratios[1][:, a:b], order, across
+        )
+        rule = (labels[label, 0], labels[label, 1], labels[label, 2])
+        _add_label(np.dot(up, across.T), chances, variances, rule, curvature, mean, totals, pairs)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _window(
     place: float, means: np.ndarray, step: float, variance: float, factor: np.ndarray
 ) -> tuple[int, int]:
-    r"""Write :math:`\exp(-(a-\omega)^2/2v)` at the equidistant means close to a; which they are.
+    r"""Write :math:`\exp(-(a-\omega)^2/2v)` at the means close to a; which they are.
 
-    Three exponentials will do: with the nearest mean at distance :math:`\delta`,
-    :math:`(\delta - kh)^2 = \delta^2 - 2 k h \delta + k^2 h^2`.
+    At equidistant means (a step that is not 0) three exponentials will do: with the nearest mean at
+    distance :math:`\delta`, :math:`(\delta - kh)^2 = \delta^2 - 2 k h \delta + k^2 h^2`.
     """
     n = len(means)
+    if step == 0.0:
+        for i in range(n):
+            factor[i] = math.exp(-0.5 * (place - means[i]) ** 2 / variance)
+        return 0, n
     center = int(math.floor((place - means[0]) / step + 0.5))
     center = min(max(center, 0), n - 1)
     far = int(math.ceil(_REACH * math.sqrt(variance) / step))
@@ -186,6 +200,7 @@ def sparse_sums(
     x: np.ndarray,
     weight: np.ndarray,
     means: tuple[np.ndarray, np.ndarray],
+    steps: tuple[float, float],
     labels: np.ndarray,
     chances: tuple[np.ndarray, np.ndarray],
     variances: np.ndarray,
@@ -194,20 +209,22 @@ def sparse_sums(
     totals: np.ndarray,
     pairs: np.ndarray,
 ) -> None:
-    """The same for narrow priors, each node taken to the equidistant prior means close to it."""
+    """The same for narrow priors, each node taken to the prior means close to it.
+
+    `steps` between the prior means along each axis, 0 where they are not equidistant.
+    """
     n1, n2 = mean.shape
     order = 3 if curvature else 2
     sums = np.zeros((order * n1, order * n2))
     a, b = np.zeros(order * n1), np.zeros(order * n2)
-    step1, step2 = means[0][1] - means[0][0], means[1][1] - means[1][0]
     scale = 1.0 / (2.0 * math.pi * math.sqrt(variances[0] * variances[1]))
     for label in range(len(labels)):
         if start[label] == start[label + 1]:
             continue
         sums[:] = 0.0
         for k in range(start[label], start[label + 1]):
-            i0, i1 = _window(x[0, k], means[0], step1, variances[0], a)
-            j0, j1 = _window(x[1, k], means[1], step2, variances[1], b)
+            i0, i1 = _window(x[0, k], means[0], steps[0], variances[0], a)
+            j0, j1 = _window(x[1, k], means[1], steps[1], variances[1], b)
             for i in range(i0, i1):
                 a[i] *= scale * weight[k]
                 gap = (x[0, k] - means[0][i]) / variances[0]

@@ -12,11 +12,11 @@ from ..targets.language.structure import has_jumps
 from ..targets.posterior.base import PosteriorChannel
 from ..targets.posterior.deterministic import DeterministicPosterior
 from ..targets.posterior.shared_labels import NARROWEST, SharedLabels, shared_labels
-from ._folding import invariances
+from ._folding import invariances, symmetrized
 from ._prior_means import axis_rules, merged
 
 _SAME = 1e-9
-_DENSE = 1600  # prior means up to which every node is taken to every one of them
+_NARROW = 0.025  # variance of a prior below which nodes are taken to the means next to them only
 _NARROWEST_OF_TWO = 0.012  # width that curves resolve where the posterior is wide in one direction
 _BETWEEN_LABELS = 0.12  # width of a prior whose labels are closer together than those of the rule
 _PER_WIDTH, _REACH = 0.6, 6.0  # step and reach of a lattice, in widths of the prior
@@ -128,6 +128,7 @@ def narrow_means(shared: SharedLabels, M: np.ndarray) -> CurveMeans:
     J = (gradient * (chance / s)) @ gradient.T
     log_evidence = chance @ (log_slope - 0.5 * np.log(2 * math.pi * math.e * s))
     mse = chance @ (s * np.exp(-2 * log_slope))
+    J = symmetrized(invariances(shared.expression, M).maps, J)
     return CurveMeans(float(log_evidence), float(mse), J, np.zeros((2, 2, 2, 2)))
 
 
@@ -158,18 +159,17 @@ def curve_means(
     labels = np.stack([shared.weight, shared.y, shared.log_slope], axis=1)
     x = Q.T @ curves.x
     common: Any = (labels, tuple(chances), variances, curvature, mean, totals, products)
-    if mean.size > _DENSE and all(map(_step, means)):
+    if variances.min() < _NARROW:
         sparse: Any = sparse_sums
-        sparse(curves.start, x, curves.weight, tuple(means), *common)
+        steps = tuple(map(_step, means))
+        sparse(curves.start, x, curves.weight, tuple(means), steps, *common)
     else:
-        order = 3 if curvature else 2
-        left, right = (
-            _factors(place, omega, float(variance), order)
-            for place, omega, variance in zip(x, means, variances, strict=True)
-        )
-        left *= curves.weight[:, None]
         dense: Any = dense_sums
-        dense(curves.start, left, right, *common)
+        away = x - np.array([[omega[len(omega) // 2]] for omega in means])
+        first = np.exp(-0.5 * away**2 / variances[:, None])
+        first[0] *= curves.weight / (2 * math.pi * math.sqrt(variances.prod()))
+        ratios = tuple(map(_ratios, x, means, variances))
+        dense(curves.start, x, tuple(means), first, ratios, *common)
     products += np.triu(products, 1).T
     first, second = Q.T
     cross = np.outer(first, second)
@@ -197,7 +197,7 @@ def curve_means(
         )
         mse = float(shared.expression.second_moment()) - chance @ mean**2
     # Not divided by the mass of the labels: what is lost of them shows as a difference of rules.
-    return CurveMeans(float(log_evidence), float(mse), J, pairs)
+    return CurveMeans(float(log_evidence), float(mse), symmetrized(mirrors, J), pairs)
 
 
 def _lattice_mean(
@@ -248,35 +248,16 @@ def _folded(
     return result
 
 
-def _factors(place: np.ndarray, means: np.ndarray, variance: float, order: int) -> np.ndarray:
-    """Gaussian factors (nodes, order * means) along an axis, times powers of the distance.
+def _ratios(place: np.ndarray, means: np.ndarray, variance: float) -> np.ndarray:
+    """Ratios (gaps, nodes) of Gaussian factors at neighboring means, but for those of the means.
 
     Examples
     --------
-    >>> means = np.array([-1.0, 0.0, 1.0])
-    >>> found = _factors(np.array([0.3]), means, 0.5, 2)[0]
-    >>> exact = np.exp(-((0.3 - means) ** 2)) / np.sqrt(np.pi)
-    >>> np.allclose(found, [*exact, *(exact * (0.3 - means) / 0.5)])
-    True
+    >>> _ratios(np.array([0.0, 1.0]), np.array([-1.0, 0.0, 1.0]), 1.0).round(3).tolist()
+    [[1.0, 2.718]]
     """
-    from ._curve_kernels import equidistant_factors
-
-    step, norm = _step(means), 1 / math.sqrt(2 * math.pi * variance)
-    if not step:
-        gap = (place[:, None] - means) / variance
-        parts = [norm * np.exp(-0.5 * variance * gap**2)]
-        for _ in range(order - 1):
-            parts.append(parts[-1] * gap)
-        return np.concatenate(parts, axis=1)
-    nearest = np.clip(np.rint((place - means[0]) / step), 0, len(means) - 1).astype(np.int64)
-    delta = place - means[nearest]
-    factors = np.empty((len(place), order * len(means)))
-    kernel: Any = equidistant_factors
-    kernel(
-        place, means, 1 / variance, nearest, norm * np.exp(-(delta**2) / (2 * variance)),
-        np.exp(delta * (step / variance)), math.exp(-(step**2) / (2 * variance)), factors,
-    )  # fmt: skip
-    return factors
+    gaps = np.array([step]) if (step := _step(means)) else np.diff(means)
+    return np.exp(np.multiply.outer(gaps / variance, place))
 
 
 def _step(means: np.ndarray) -> float:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ..targets.posterior import PosteriorChannel
+from ..targets.signed_permutations import Symmetries
 from ._climb import Climb
-from ._folding import Symmetries, invariances, symmetrized
+from ._folding import invariances, symmetrized
 from ._prior_means import PERFECT
 from ._refined import CHANNEL_ERROR, Refined, scalar_errors
 from ._state_evolution import Averages, averages, overlap_step, symmetric_basis

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..targets.language.expression import Expression
-from ._folding import symmetries
+from ..targets.signed_permutations import symmetries
 
 _LEARNED = 1e-13  # overlaps below it are zero
 _ALIKE = 0.8  # overlaps whose ratio is above it: the variables are as good as the eigenvectors

@@ -20,8 +20,9 @@ import numpy as np
 
 from ..targets.language.expression import Expression
 from ..targets.posterior import PosteriorChannel
+from ..targets.signed_permutations import Symmetries
 from ._curve_means import means_of_shared_labels, shared_labels_of
-from ._folding import Symmetries, equivariant, fold, invariances, symmetrized
+from ._folding import equivariant, fold, invariances, symmetrized
 from ._nested_means import Axis, nested_means, nesting_axes
 from ._prior_means import prior_means
 
@@ -86,8 +87,7 @@ def sums(
     """
     shared = means_of_shared_labels(channel, M, resolution, around=around)
     if shared is not None:
-        J = symmetrized(invariances(channel.target.expression, M).maps, shared.information)
-        return np.array([1.0, shared.log_evidence, shared.test_mse, *J.ravel()])
+        return np.array([1.0, shared.log_evidence, shared.test_mse, *shared.information.ravel()])
     omega, weights, group = _rule(channel, M, resolution, around=around, beyond=beyond)
     V = np.eye(len(M)) - M
     J, log_evidence, mse = np.zeros_like(M), 0.0, 0.0

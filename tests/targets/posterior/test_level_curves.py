@@ -151,3 +151,35 @@ def test_narrow_priors_get_more_nodes():
     wide, narrow = shared.curves(1.0), shared.curves(0.05)
     assert len(narrow.weight) > 3 * len(wide.weight)
     assert shared.curves(0.05) is narrow
+
+
+@pytest.mark.parametrize(
+    ("text", "copies"),
+    [
+        ("z1**2*z2**2", 8),
+        ("sin(z1*z2)", 4),
+        ("He2(z1)*z2", 2),
+        ("He3(z1) + z2**2", 2),
+        ("max(z1, z2)", 2),  # a reflection across its kink
+        ("tanh(z1) + tanh(z2)", 2),
+        ("z1*z2 + z2**2", 2),  # only both signs together
+        ("exp(z1)*z2", 1),
+    ],
+)
+def test_one_part_of_the_plane_tells_the_rest(text, copies):
+    """Curves that symmetries complete are those of a search through the whole plane.
+
+    Against a prior mean that no symmetry keeps. Would catch: a map in place of its inverse, nodes
+    on an axis that count twice.
+    """
+    whole = landscape(text)
+    assert len(whole.mirrors) == copies
+    y = np.array([-1.7, -0.4, 0.3, 0.9, 2.2])
+    found = []
+    for _ in range(2):
+        curves = LevelCurves(whole, 6.5, 10, TOLERANCE)(y, 1.0)
+        away = curves.x - np.array([[0.4], [-0.9]])
+        density = curves.weight * np.exp(-(away**2).sum(axis=0) / 1.2)
+        found.append(curves.by_label(np.stack([density, away[0] * density, away[1] * density])))
+        whole.mirrors = whole.mirrors[:1]
+    np.testing.assert_allclose(*found, atol=1e-5)

@@ -14,6 +14,7 @@ import numpy as np
 
 from ...calculus.integrand import Plane
 from ..language.tree import Node
+from ..signed_permutations import symmetries_of
 from .smooth import Smooth
 
 Break = tuple[np.ndarray, float]
@@ -27,6 +28,7 @@ _MOST = 256
 _NEWTON_STEPS = 24
 _ZERO_STEPS, _HALVINGS = 9, 40  # of false position, and with the halvings that follow
 _JUMP = 1e-3  # value at a zero, in units of those at the ends, that is none
+_ROUNDING = 1e-9
 _FLAT = 1e-6  # size of the gradient at a critical point, in units of its median
 _SAME = 1e-6
 _PARALLEL = 1e-9
@@ -74,6 +76,8 @@ class Landscape:
         The function of the coordinates along the axes.
     breaks : list of Break
         In these coordinates.
+    mirrors : array (k, 2, 2)
+        Signed permutations of these coordinates that leave f as it is, the identity first.
 
     Examples
     --------
@@ -94,6 +98,10 @@ class Landscape:
             (self.axes @ normal, plane.offset / float(np.linalg.norm(plane.normal)))
             for normal, plane in zip(normals, planes, strict=True)
         ]
+        group = symmetries_of(tree, 2)
+        maps = self.axes @ group.maps[group.keeps] @ self.axes.T
+        whole = np.minimum(np.abs(maps), np.abs(1 - np.abs(maps))) < _PARALLEL
+        self.mirrors: np.ndarray = maps[whole.all(axis=(1, 2))].round()
         with np.errstate(all="ignore"):
             points = np.concatenate(
                 [
@@ -247,11 +255,15 @@ def zeros(
     >>> zeros(lambda x: x**3 - 2, one, 2 * one, -one, 6 * one).round(6)
     array([1.259921])
     """
-    size = np.minimum(np.abs(at_low), np.abs(at_high))
+    ends = np.abs(at_low), np.abs(at_high)
+    size = np.maximum(np.minimum(*ends), _ROUNDING * np.maximum(*ends))  # an end may be the zero
     before = np.zeros(np.shape(low))  # which end moved last
+    x, found = low, np.zeros(np.shape(low), dtype=bool)
     for step in range(_HALVINGS):
-        x = low - at_low * (high - low) / (at_high - at_low)
-        x = np.where((x >= low) & (x <= high) & (step < _ZERO_STEPS), x, (low + high) / 2)
+        new = low - at_low * (high - low) / (at_high - at_low)
+        halved = np.isnan(new) | (step >= _ZERO_STEPS)
+        new = np.where(halved, (low + high) / 2, np.clip(new, low, high))
+        x = np.where(found, x, new)
         at = function(x)
         moved = np.where((at > 0) == (at_low > 0), -1.0, 1.0)
         # An end that stays twice loses half of its value, so that it is left soon.
@@ -265,6 +277,8 @@ def zeros(
         )
         before = moved
         # Where the function jumps only halves of the interval converge.
-        if step >= _ZERO_STEPS - 1 and not (np.abs(at) > _JUMP * size).any():
-            break
+        if step >= _ZERO_STEPS - 1:
+            found = np.abs(at) <= _JUMP * size
+            if found.all():
+                break
     return np.asarray(x)

@@ -9,7 +9,8 @@ Lines along each of two axes cut a curve, and each axis takes the part of it tha
 
 with the place t of a line and the roots v on it. The step s vanishes where a line touches the
 curve, so the integrand is smooth in t but where the curve crosses a break of f: there panels of
-Gauss-Legendre nodes begin and end. Panels that do not resolve the curve are divided.
+Gauss-Legendre nodes begin and end. Panels that do not resolve the curve are divided. Of parts of
+the plane that a symmetry of f maps onto each other only one is searched.
 """
 
 from __future__ import annotations
@@ -104,6 +105,13 @@ class LevelCurves:
         self.radius, self.n, self.tolerance = radius, nodes, tolerance
         self.axes, self.f, self.breaks = landscape.axes, landscape.f, landscape.breaks
         self.extrema = landscape.extrema
+        self.mirrors = landscape.mirrors
+        signs = {(a, b) for a, b in np.einsum("kii->ki", self.mirrors) if a and b}
+        # Whether lines at positive places will do, along each axis, and positive places on them.
+        self._half_lines = tuple(any(pair[1 - i] < 0 for pair in signs) for i in (0, 1))
+        self._half_places = ((-1.0, 1.0) in signs, (1.0, -1.0) in signs)
+        exchanged = bool((self.mirrors[:, 0, 0] == 0).any())
+        self._searched = (0,) if exchanged else (0, 1)
 
     def __call__(self, y: np.ndarray, longest: float) -> Curves:
         """Nodes on the curves f = y, on panels that are not longer than `longest`."""
@@ -117,18 +125,18 @@ class LevelCurves:
             for normal, offset in self.breaks
             for side in (-_BESIDE, _BESIDE)
         ]
-        panels = [self._first_panels(i, y, longest, cuts) for i in (0, 1)]
+        panels = [self._first_panels(i, y, longest, cuts) for i in self._searched]
         density = np.zeros(len(y))
         found: list[_Roots] = []
         for division in range(_DIVISIONS):
             fresh = []
-            for i, (label, low, high) in enumerate(panels):
+            for i, (label, low, high) in zip(self._searched, panels, strict=True):
                 roots, mass = self._roots(i, y, label, low, high)
-                parts = np.bincount(roots.panel, mass, minlength=len(label))
-                fresh.append((roots, mass, parts))
+                fresh.append((roots, mass))
                 if division == 0:
-                    density += np.bincount(label, parts, minlength=len(y))
-            for i, (roots, mass, _) in enumerate(fresh):
+                    copies = len(self.mirrors) * mass
+                    density += np.bincount(label[roots.panel], copies, minlength=len(y))
+            for i, (roots, mass) in enumerate(fresh):
                 label, low, high = panels[i]
                 poor = self._unresolved(roots, mass, len(label), density[label])
                 poor &= (high - low > 1e-9) & (division < _DIVISIONS - 1)
@@ -137,12 +145,14 @@ class LevelCurves:
                 panels[i] = (np.tile(label[poor], _PARTS), edges[:-1].ravel(), edges[1:].ravel())
             if not any(len(label) for label, _, _ in panels):
                 break
-        label = np.concatenate([roots.panel for roots in found])
+        x = np.concatenate([roots.x for roots in found], axis=1)
+        x = np.concatenate(self.axes.T @ self.mirrors @ x, axis=1)
+        count = len(self.mirrors)
+        label = np.tile(np.concatenate([roots.panel for roots in found]), count)
         order = np.argsort(label, kind="stable")
-        x = self.axes.T @ np.concatenate([roots.x for roots in found], axis=1)[:, order]
-        weight = np.concatenate([roots.weight for roots in found])[order]
+        weight = np.tile(np.concatenate([roots.weight for roots in found]), count)[order]
         start = np.searchsorted(label[order], np.arange(len(y) + 1))
-        return Curves(start, np.ascontiguousarray(x), weight)
+        return Curves(start, np.ascontiguousarray(x[:, order]), weight)
 
     def _unresolved(
         self, roots: _Roots, mass: np.ndarray, count: int, density: np.ndarray
@@ -184,7 +194,8 @@ class LevelCurves:
             if abs(normal[i]) > _SAME:
                 more = _ragged(label, x[1 - i], len(y), self.radius)
                 table = np.concatenate([table, more], axis=1)
-        table = np.sort(np.clip(table, -self.radius, self.radius), axis=1)
+        begin = 0.0 if self._half_lines[i] else -self.radius
+        table = np.sort(np.clip(table, begin, self.radius), axis=1)
         label, panel = np.nonzero(np.diff(table, axis=1) > 1e-9)
         return label, table[label, panel], table[label, panel + 1]
 
@@ -237,6 +248,8 @@ class LevelCurves:
         weight = spacing[line] * part / steep
         kept = (part > 0) & np.isfinite(weight) & ((x**2).sum(axis=0) < self.radius**2)
         kept &= np.abs(self.f.value(x) - goal) < _MISSED * (steep + np.abs(goal))
+        if self._half_places[i]:
+            kept &= x[i] > 0
         line, x, weight = line[kept], x[:, kept], weight[kept]
         mass = weight * np.exp(-0.5 * (x**2).sum(axis=0))
         return _Roots(line // self.n, line % self.n, x, weight), mass
@@ -256,7 +269,10 @@ class LevelCurves:
 
     def _turns(self, i: int, t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Places (lines, k) between breaks, and lines and places (m,) of smooth extrema."""
-        v = np.tile(np.linspace(-self.radius, self.radius, _KNOTS), (len(t), 1))
+        knots = np.linspace(-self.radius, self.radius, _KNOTS)
+        if self._half_places[i]:  # and one below, so that an extremum at zero is seen
+            knots = knots[_KNOTS // 2 - 1 :]
+        v = np.tile(knots, (len(t), 1))
         for normal, offset in self.breaks:
             if abs(normal[i]) > _SAME:
                 cut = (offset - normal[1 - i] * t) / normal[i]
