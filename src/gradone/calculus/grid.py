@@ -21,6 +21,7 @@ from .integrand import Integrand, Plane
 from .line import gauss_legendre
 
 MAX_SPLITS = 24
+_ALIGNED = 1e-14  # component of a unit normal that is rounding
 _STEEP, _LAYER = 4.0, 7.0
 _CHUNK = 1 << 20
 _EPS = float(np.finfo(float).eps)
@@ -147,8 +148,8 @@ def _eliminate(planes: Sequence[Plane], order: Sequence[int]) -> list[list[Plane
     current = list(planes)
     splits: list[list[Plane]] = []
     for axis in reversed(order):
-        here = [p for p in current if abs(p.normal[axis]) > 1e-12]
-        rest = [p for p in current if abs(p.normal[axis]) <= 1e-12]
+        here = [p for p in current if abs(p.normal[axis]) > _ALIGNED]
+        rest = [p for p in current if abs(p.normal[axis]) <= _ALIGNED]
         for p, q in itertools.combinations(here, 2):
             a, b = np.array(p.normal) / p.normal[axis], np.array(q.normal) / q.normal[axis]
             normal = a - b
@@ -250,7 +251,7 @@ def _split(plane: Plane, axis: int, order: Sequence[int], outer: _Columns) -> np
     """Where a plane meets the line along `axis`, for each outer node."""
     point: np.ndarray = np.full((1,) * len(outer), plane.offset)
     for column, other in zip(outer, order, strict=False):
-        if abs(plane.normal[other]) > 1e-12:
+        if abs(plane.normal[other]) > _ALIGNED:
             point = point - plane.normal[other] * column
     return point / plane.normal[axis]
 
