@@ -19,6 +19,7 @@ from ._prior_means import merged
 _CAP = 1e-6  # what is always missing to full overlap
 _MEMORY = 4
 _FAR = 0.05  # leaps longer than this are looked at in the middle
+_STEADY = 0.05  # share of what is missing by which an iteration shrinks it
 _PASSED = 0.02  # of a residual that counts as having turned
 
 
@@ -77,7 +78,7 @@ def climb(
                 sizes.append(_size(R))
                 continue
         long = _within(M + leap * R)
-        while leap > 1 and not _is_short(M, long):
+        while leap > 1 and not _is_short(M, long, farther=_is_steady(past)):
             leap /= 2
             long = _within(M + leap * R)
         at_long = step(long) - long
@@ -148,11 +149,27 @@ def _points_along(R: np.ndarray, other: np.ndarray) -> bool:
     return float(np.linalg.eigvalsh(sign * other)[0]) >= -_PASSED * _size(R)
 
 
-def _is_short(M: np.ndarray, far: np.ndarray) -> bool:
-    """Whether a leap changes the overlap, and what is missing to full overlap, at most twofold."""
+def _is_short(M: np.ndarray, far: np.ndarray, *, farther: bool = False) -> bool:
+    """Whether a leap changes the overlap, and what is missing to full overlap, at most twofold.
+
+    Or, `farther`, leaves at least a sixteenth of what is missing.
+    """
     r, before, after = len(M), np.trace(M), np.trace(far)
+    least = (r - before) / (16 if farther else 2)
+    return bool(before / 2 <= after <= 2 * before and least <= r - after <= 2 * (r - before))
+
+
+def _is_steady(past: list[tuple[np.ndarray, np.ndarray]]) -> bool:
+    """Whether the last iterates came closer to full overlap, each by as large a share of the rest.
+
+    Then the posterior shrinks without changing its shape. A bottleneck ahead would slow it down.
+    """
+    if len(past) < 3:
+        return False
+    left = [len(M) - np.trace(M) for M, _ in past[-3:]]
+    shares = [np.trace(R) / rest for (_, R), rest in zip(past[-3:], left, strict=True)]
     return bool(
-        before / 2 <= after <= 2 * before and (r - before) / 2 <= r - after <= 2 * (r - before)
+        shares[0] > _STEADY and all(b > 0.9 * a for a, b in zip(shares, shares[1:], strict=False))
     )
 
 

@@ -1,4 +1,4 @@
-"""Compiled averages over the prior means and the labels of a target of two variables.
+"""Compiled sums over level curves at the prior means of a target of two variables.
 
 Sums over the nodes of a label are tables (order * n1, order * n2): a block holds, at every prior
 mean, the moments of one power of the distance along each axis, in units of the variance.
@@ -16,43 +16,65 @@ _NOTHING = 1e-280
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
-def _add_label(
+def add_labels(
     sums: np.ndarray,
+    labels: np.ndarray,
     chances: tuple[np.ndarray, np.ndarray],
     variances: np.ndarray,
-    label: tuple[float, float, float],
     curvature: bool,
     mean: np.ndarray,
     totals: np.ndarray,
     pairs: np.ndarray,
 ) -> None:
-    """Add one label (dy, y, log_slope) to the averages, which :func:`dense_sums` explains."""
-    dy, y, log_slope = label
+    """Add labels to averages over prior means.
+
+    Parameters
+    ----------
+    sums : array (labels, order * n1, order * n2)
+        Moments of the posterior of each label.
+    labels : array (labels, 3)
+        Rule over the labels: dy, y, log_slope.
+    chances : pair of arrays (n1,), (n2,)
+        Weights of the prior means along each axis.
+    variances : array (2,)
+        Variances of the prior.
+    curvature : bool
+        Whether `pairs` is wanted.
+    mean : array (n1, n2)
+        Receives the mean label at each prior mean.
+    totals : array (5,)
+        Receives the mean of log Z, the mean square of labels, and J11, J12, J22.
+    pairs : array (3, 3)
+        Receives the mean products of G11, G12, G22, with G = dg + g g^T, on and above the diagonal.
+    """
     n1, n2 = mean.shape
-    for i in range(n1):
-        for j in range(n2):
-            z = sums[i, j]
-            if z < _NOTHING:
-                continue
-            x1, x2 = sums[n1 + i, j], sums[i, n2 + j]
-            p = chances[0][i] * chances[1][j] * dy
-            q = p / z
-            mean[i, j] += dy * z * y
-            totals[0] += p * z * (math.log(z) + log_slope)
-            totals[1] += p * z * y**2
-            totals[2] += q * x1 * x1
-            totals[3] += q * x1 * x2
-            totals[4] += q * x2 * x2
-            if curvature:
-                G0 = sums[2 * n1 + i, j] - z / variances[0]
-                G1 = sums[n1 + i, n2 + j]
-                G2 = sums[i, 2 * n2 + j] - z / variances[1]
-                pairs[0, 0] += q * G0 * G0
-                pairs[0, 1] += q * G0 * G1
-                pairs[0, 2] += q * G0 * G2
-                pairs[1, 1] += q * G1 * G1
-                pairs[1, 2] += q * G1 * G2
-                pairs[2, 2] += q * G2 * G2
+    for label in range(len(labels)):
+        dy, y, log_slope = labels[label, 0], labels[label, 1], labels[label, 2]
+        of = sums[label]
+        for i in range(n1):
+            for j in range(n2):
+                z = of[i, j]
+                if z < _NOTHING:
+                    continue
+                x1, x2 = of[n1 + i, j], of[i, n2 + j]
+                p = chances[0][i] * chances[1][j] * dy
+                q = p / z
+                mean[i, j] += dy * z * y
+                totals[0] += p * z * (math.log(z) + log_slope)
+                totals[1] += p * z * y**2
+                totals[2] += q * x1 * x1
+                totals[3] += q * x1 * x2
+                totals[4] += q * x2 * x2
+                if curvature:
+                    G0 = of[2 * n1 + i, j] - z / variances[0]
+                    G1 = of[n1 + i, n2 + j]
+                    G2 = of[i, 2 * n2 + j] - z / variances[1]
+                    pairs[0, 0] += q * G0 * G0
+                    pairs[0, 1] += q * G0 * G1
+                    pairs[0, 2] += q * G0 * G2
+                    pairs[1, 1] += q * G1 * G1
+                    pairs[1, 2] += q * G1 * G2
+                    pairs[2, 2] += q * G2 * G2
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
@@ -94,15 +116,11 @@ def dense_sums(
     means: tuple[np.ndarray, np.ndarray],
     first: np.ndarray,
     ratios: tuple[np.ndarray, np.ndarray],
-    labels: np.ndarray,
-    chances: tuple[np.ndarray, np.ndarray],
     variances: np.ndarray,
-    curvature: bool,
-    mean: np.ndarray,
-    totals: np.ndarray,
-    pairs: np.ndarray,
+    order: int,
+    sums: np.ndarray,
 ) -> None:
-    r"""Averages over a product of prior means, every node taken to every one of them.
+    r"""Moments at a product of prior means, every node taken to every one of them.
 
     Gaussian factors of one node at neighboring means :math:`\omega, \omega + h` differ by
     :math:`e^{x h/v}`, which is the same for equidistant ones, and by a number that is the same for
@@ -121,28 +139,19 @@ def dense_sums(
         are part of the first.
     ratios : pair of arrays (n1 - 1, nodes), (n2 - 1, nodes)
         Exponentials of x h/v for the gaps h between means; one row if they are the same.
-    labels : array (labels, 3)
-        Rule over the labels: dy, y, log_slope.
-    chances : pair of arrays (n1,), (n2,)
-        Weights of the prior means along each axis.
     variances : array (2,)
         Variances of the prior.
-    curvature : bool
-        Whether `pairs` is wanted.
-    mean : array (n1, n2)
-        Receives the mean label at each prior mean.
-    totals : array (5,)
-        Receives the mean of log Z, the mean square of labels, and J11, J12, J22.
-    pairs : array (3, 3)
-        Receives the mean products of G11, G12, G22, with G = dg + g g^T, on and above the diagonal.
+    order : int
+        Number of powers of the distance, from 0.
+    sums : array (labels, order * n1, order * n2)
+        Zeros, which receive the moments.
     """
-    order = 3 if curvature else 2
     n1, n2 = order * len(means[0]), order * len(means[1])
     most = 0
-    for label in range(len(labels)):
+    for label in range(len(sums)):
         most = max(most, start[label + 1] - start[label])
     left, right = np.empty(n1 * most), np.empty(n2 * most)
-    for label in range(len(labels)):
+    for label in range(len(sums)):
         a, b = start[label], start[label + 1]
         if a == b:
             continue
@@ -154,8 +163,7 @@ def dense_sums(
         _write_factors(
             x[1, a:b], means[1], variances[1], first[1, a:b], ratios[1][:, a:b], order, across
         )
-        rule = (labels[label, 0], labels[label, 1], labels[label, 2])
-        _add_label(np.dot(up, across.T), chances, variances, rule, curvature, mean, totals, pairs)
+        sums[label] = np.dot(up, across.T)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -201,27 +209,19 @@ def sparse_sums(
     weight: np.ndarray,
     means: tuple[np.ndarray, np.ndarray],
     steps: tuple[float, float],
-    labels: np.ndarray,
-    chances: tuple[np.ndarray, np.ndarray],
     variances: np.ndarray,
-    curvature: bool,
-    mean: np.ndarray,
-    totals: np.ndarray,
-    pairs: np.ndarray,
+    order: int,
+    sums: np.ndarray,
 ) -> None:
     """The same for narrow priors, each node taken to the prior means close to it.
 
     `steps` between the prior means along each axis, 0 where they are not equidistant.
     """
-    n1, n2 = mean.shape
-    order = 3 if curvature else 2
-    sums = np.zeros((order * n1, order * n2))
+    n1, n2 = len(means[0]), len(means[1])
     a, b = np.zeros(order * n1), np.zeros(order * n2)
     scale = 1.0 / (2.0 * math.pi * math.sqrt(variances[0] * variances[1]))
-    for label in range(len(labels)):
-        if start[label] == start[label + 1]:
-            continue
-        sums[:] = 0.0
+    for label in range(len(sums)):
+        of = sums[label]
         for k in range(start[label], start[label + 1]):
             i0, i1 = _window(x[0, k], means[0], steps[0], variances[0], a)
             j0, j1 = _window(x[1, k], means[1], steps[1], variances[1], b)
@@ -239,6 +239,4 @@ def sparse_sums(
                     for i in range(i0, i1):
                         factor = a[up * n1 + i]
                         for j in range(j0, j1):
-                            sums[up * n1 + i, across * n2 + j] += factor * b[across * n2 + j]
-        rule = (labels[label, 0], labels[label, 1], labels[label, 2])
-        _add_label(sums, chances, variances, rule, curvature, mean, totals, pairs)
+                            of[up * n1 + i, across * n2 + j] += factor * b[across * n2 + j]

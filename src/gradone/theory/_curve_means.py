@@ -11,13 +11,20 @@ from ..targets.language.expression import Expression
 from ..targets.language.structure import has_jumps
 from ..targets.posterior.base import PosteriorChannel
 from ..targets.posterior.deterministic import DeterministicPosterior
+from ..targets.posterior.noisy import NoisyPosterior
+from ..targets.posterior.noisy_labels import noisy_labels
 from ..targets.posterior.shared_labels import NARROWEST, SharedLabels, shared_labels
+from ._curve_moments import atom_moments, curve_moments
 from ._folding import invariances, symmetrized
 from ._prior_means import axis_rules, merged
 
 _SAME = 1e-9
-_NARROW = 0.025  # variance of a prior below which nodes are taken to the means next to them only
 _NARROWEST_OF_TWO = 0.012  # width that curves resolve where the posterior is wide in one direction
+# With noise: width of the prior down to which curves are used, and how far labels spread, in units
+# of the noise, for which they are used although a direction enters linearly.
+_NARROWEST_WITH_NOISE, _SPREAD = 0.42, 8.0
+_COMMON = 1e-5  # share of J that all rules over labels and curves lack alike
+_TABLE = 4_000_000  # numbers in a table of moments
 _BETWEEN_LABELS = 0.12  # width of a prior whose labels are closer together than those of the rule
 _PER_WIDTH, _REACH = 0.6, 6.0  # step and reach of a lattice, in widths of the prior
 _FINEST_KINK = 0.05  # longest step, next to kinks
@@ -54,10 +61,11 @@ def means_of_shared_labels(
     curvature : bool
         Whether `pairs` is wanted.
     """
-    shared = shared_labels_of(channel, M)
+    deciding = M if around is None else around
+    shared = shared_labels_of(channel, deciding)
     if shared is None:
         return None
-    if is_almost_known(M):
+    if not channel.target.noise and is_almost_known(deciding):
         return narrow_means(shared, M)
     wider = _widened(M)
     near = None if around is None else _widened(around)
@@ -70,14 +78,16 @@ def means_of_shared_labels(
 
 
 def shared_labels_of(channel: PosteriorChannel, M: np.ndarray) -> SharedLabels | None:
-    """Labels that the prior means of a noiseless channel of two variables share.
+    """Labels that the prior means of a channel of two variables share.
 
     None if the posterior is so narrow in one direction only that curves do not resolve it, unless
     rough averages will do.
     """
     target = channel.target
-    if len(M) != 2 or target.noise or target.channel.kind == "discrete":
+    if len(M) != 2 or target.channel.kind == "discrete":
         return None
+    if target.noise:
+        return _shared_with_noise(channel, M)
     jumps = has_jumps(target.expression.tree)
     if is_almost_known(M):
         if jumps:  # they tell more than the slope next to them
@@ -89,6 +99,27 @@ def shared_labels_of(channel: PosteriorChannel, M: np.ndarray) -> SharedLabels |
             return None
     shared = shared_labels(target.expression, channel.resolution)
     return None if shared is None or (is_almost_known(M) and shared.is_degenerate) else shared
+
+
+def lost_share(channel: PosteriorChannel, M: np.ndarray) -> float:
+    """Share of J(M) that shared labels may lack: the probability of what is not found of them."""
+    shared = shared_labels_of(channel, M)
+    return 0.0 if shared is None else max(abs(shared.missing), _COMMON)
+
+
+def _shared_with_noise(channel: PosteriorChannel, M: np.ndarray) -> SharedLabels | None:
+    """The same for labels with noise.
+
+    None where narrow posteriors are better looked at one by one, or where a direction that enters
+    linearly makes them simple, unless labels spread far.
+    """
+    target, width = channel.target, math.sqrt(1 - float(np.linalg.eigvalsh(M)[-1]))
+    if width < _NARROWEST_WITH_NOISE or not isinstance(channel, NoisyPosterior):
+        return None
+    expression = target.expression
+    if channel.part.k < 2 and float(expression.second_moment()) < _SPREAD**2 * target.noise:
+        return None
+    return shared_labels(expression, channel.resolution)
 
 
 def is_almost_known(M: np.ndarray) -> bool:
@@ -142,7 +173,7 @@ def curve_means(
     curvature: bool = False,
 ) -> CurveMeans:
     """Averages from the level curves of the labels, and from their atoms."""
-    from ._curve_kernels import dense_sums, sparse_sums
+    from ._curve_kernels import add_labels
 
     overlaps, Q = np.linalg.eigh(M)
     overlaps = merged(overlaps)
@@ -154,22 +185,25 @@ def curve_means(
     rules = _folded(rules, Q.T @ mirrors @ Q)
     means = [np.sqrt(m) * v for m, (v, _) in zip(overlaps, rules, strict=True)]
     chances = [w for _, w in rules]
+    noise = channel.target.noise
+    noisy = noisy_labels(shared, noise) if noise else None
+    labels = shared.rule if noisy is None else noisy.rule
     mean = np.zeros((len(means[0]), len(means[1])))
     totals, products = np.zeros(5), np.zeros((3, 3))
-    labels = np.stack([shared.weight, shared.y, shared.log_slope], axis=1)
-    x = Q.T @ curves.x
-    common: Any = (labels, tuple(chances), variances, curvature, mean, totals, products)
-    if variances.min() < _NARROW:
-        sparse: Any = sparse_sums
-        steps = tuple(map(_step, means))
-        sparse(curves.start, x, curves.weight, tuple(means), steps, *common)
-    else:
-        dense: Any = dense_sums
-        away = x - np.array([[omega[len(omega) // 2]] for omega in means])
-        first = np.exp(-0.5 * away**2 / variances[:, None])
-        first[0] *= curves.weight / (2 * math.pi * math.sqrt(variances.prod()))
-        ratios = tuple(map(_ratios, x, means, variances))
-        dense(curves.start, x, tuple(means), first, ratios, *common)
+    order = 3 if curvature else 2
+    row = order**2 * len(means[1]) * (len(shared.rule) + len(labels))
+    rows = max(1, _TABLE // row)
+    add: Any = add_labels
+    for start in range(0, len(means[0]), rows):
+        some = slice(start, start + rows)
+        at: Any = (Q, [means[0][some], means[1]], variances, order)
+        sums = curve_moments(curves, *at)
+        if len(shared.atoms.values):
+            sums = np.concatenate([sums, atom_moments(shared.atoms, *at)])
+        if noisy is not None:
+            sums = np.tensordot(noisy.kernel, sums, axes=1)
+        here = chances[0][some], chances[1]
+        add(sums, labels, here, variances, curvature, mean[some], totals, products)
     products += np.triu(products, 1).T
     first, second = Q.T
     cross = np.outer(first, second)
@@ -177,25 +211,15 @@ def curve_means(
     J = np.tensordot(totals[2:], basis, axes=1)
     pairs = np.einsum("ab,aij,bkl->ijkl", products, basis, basis)
     log_evidence, square = totals[:2]
-    omega = np.stack(np.meshgrid(*means, indexing="ij"), axis=-1).reshape(-1, 2) @ Q.T
     chance = np.outer(*chances).ravel()
-    atoms = shared.atoms.outcomes(omega, np.eye(2) - M, curvature=curvature)
-    p = chance[:, None] * np.exp(atoms.log_z)
-    J += np.einsum("mk,mki,mkj->ij", p, atoms.g, atoms.g)
-    if atoms.dg is not None:
-        G = atoms.dg + atoms.g[..., :, None] * atoms.g[..., None, :]
-        pairs += np.einsum("mk,mkij,mkst->ijst", p, G, G)
-    log_evidence += (p * np.where(p > 0, atoms.log_z, 0.0)).sum()
-    square += (p * atoms.y**2).sum()
-    mean = mean.ravel() + (np.exp(atoms.log_z) * atoms.y).sum(axis=1)
-    mse = square - chance @ mean**2
     if math.sqrt(float(variances.min())) < _BETWEEN_LABELS:
-        mean = (
-            channel.mean(omega, np.eye(2) - M)
-            if has_jumps(shared.expression.tree)
-            else _lattice_mean(shared.expression, means, Q, np.sqrt(variances))
-        )
-        mse = float(shared.expression.second_moment()) - chance @ mean**2
+        square = float(shared.expression.second_moment()) + noise
+        if has_jumps(shared.expression.tree):
+            omega = np.stack(np.meshgrid(*means, indexing="ij"), axis=-1).reshape(-1, 2) @ Q.T
+            mean = channel.mean(omega, np.eye(2) - M)
+        else:
+            mean = _lattice_mean(shared.expression, means, Q, np.sqrt(variances))
+    mse = square - chance @ mean.ravel() ** 2
     # Not divided by the mass of the labels: what is lost of them shows as a difference of rules.
     return CurveMeans(float(log_evidence), float(mse), symmetrized(mirrors, J), pairs)
 
@@ -246,21 +270,3 @@ def _folded(
             v, w = v[kept], np.where(v > _SAME, 2 * w, w)[kept]
         result.append((v, w))
     return result
-
-
-def _ratios(place: np.ndarray, means: np.ndarray, variance: float) -> np.ndarray:
-    """Ratios (gaps, nodes) of Gaussian factors at neighboring means, but for those of the means.
-
-    Examples
-    --------
-    >>> _ratios(np.array([0.0, 1.0]), np.array([-1.0, 0.0, 1.0]), 1.0).round(3).tolist()
-    [[1.0, 2.718]]
-    """
-    gaps = np.array([step]) if (step := _step(means)) else np.diff(means)
-    return np.exp(np.multiply.outer(gaps / variance, place))
-
-
-def _step(means: np.ndarray) -> float:
-    """Distance of equidistant numbers, 0 if they are not."""
-    steps = np.diff(means)
-    return float(steps.mean()) if len(steps) and np.ptp(steps) < 1e-9 * steps.mean() else 0.0

@@ -32,7 +32,8 @@ _NEAR = 0.02  # farthest that the end of a coarse climb may be from the fixed po
 _DIFFERENCE = 1e-4
 _NEWTON_STEPS = 4
 _SHORT, _TINY = 1e-3, 1e-4  # last moves of Newton's steps to a rough fixed point, and to the answer
-_RATE_ERROR = 0.005  # relative
+_RATE_ERROR = 0.005  # relative, of a rate as Newton's steps use it
+_STATED_RATE_ERROR = 0.02  # the same as it is stated: where channels are rough it may be larger
 _CHANGE_ERROR = 0.05  # relative, of changes that are computed at a low resolution
 _DERIVATIVE_ERROR = 0.05  # relative, of the derivative that Newton's steps use
 
@@ -111,7 +112,7 @@ def finish(
         f"{alpha:g}: {_why_not(found.M, rate)}"
     )
     # Differences are taken at a low resolution, and next to the fixed point.
-    rate_error = _RATE_ERROR * rate + reached.error / max(1e-3, 1 - rate)
+    rate_error = _STATED_RATE_ERROR * rate + reached.error / max(1e-3, 1 - rate)
     return FixedPoint(
         reached.M,
         float(missing.max(initial=reached.error)),
@@ -253,7 +254,9 @@ def _unresolved(
     *levels, best = (
         solve @ _coordinates(averages, M, alpha, basis) for averages in (*at.rules, at.best)
     )
-    return at.left(*levels), CHANNEL_ERROR * np.abs(best - levels[-1])
+    # A share of J is one of M (I - M).
+    lost = solve @ np.tensordot(basis, at.lost * (M - M @ M), axes=2)
+    return at.left(*levels), CHANNEL_ERROR * np.abs(best - levels[-1]) + np.abs(lost)
 
 
 def _updated(solve: np.ndarray, move: np.ndarray, change: np.ndarray) -> np.ndarray:

@@ -11,7 +11,7 @@ from ..targets.language.structure import has_jumps
 from ..targets.posterior import PosteriorChannel, posterior_channel
 from ..targets.target import Target
 from ._climb import Climb, climb
-from ._curve_means import shared_labels_of
+from ._curve_means import lost_share, shared_labels_of
 from ._finish import CLOSE, COARSE, TOLERANCE, UNLEARNED, FixedPoint, finish
 from ._refined import Refined
 from ._state_evolution import (
@@ -101,7 +101,7 @@ class StateEvolution:
             few = COARSE[self.r]
             finer = self._at(M, 1, few).plus(self._at(M, 0, few), -1.0)
         is_plain = not (self.is_nested(M) or self.shares_labels(M))
-        return Refined(rules, finer, power=2 if is_plain else 1)
+        return Refined(rules, finer, lost_share(self.channel(1), M), 2 if is_plain else 1)
 
     def step(self, M: np.ndarray, alpha: float, *, coarse: bool = False) -> np.ndarray:
         """One iteration [SE-1]."""

@@ -20,6 +20,8 @@ class Refined(NamedTuple):
     """From the coarsest to the finest rule."""
     finer: Averages
     """What a finer channel adds."""
+    lost: float = 0.0
+    """Share of J(M) that the finer channel may lack as well."""
     power: int = 1
     """Of the gain of a refinement that the next one gains at least."""
 

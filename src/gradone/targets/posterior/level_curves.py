@@ -24,7 +24,7 @@ import numpy as np
 from ...calculus.line import gauss_legendre
 from .landscape import Landscape, zeros
 
-_KNOTS = 29  # places on a line between which roots are looked for
+_KNOTS = 29  # places on a line between which extrema are looked for
 _SCALES = 24  # of panels around an extremum, each twice as long as the one before
 _RIDGE_LINES = 64
 _NARROW = 0.15  # width of a tip, in panels, below which it gets panels of its own

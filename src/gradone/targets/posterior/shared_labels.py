@@ -31,6 +31,7 @@ _GRID = 88
 _MAX_CRITICAL = 12
 _TAILS = (0.5, 0.05, 2e-3, 2e-5)  # probability beyond the edges of the first panels
 _ROUNDS = 8
+_LOST = 2e-3  # probability of labels that may be lost
 _CURVED = 0.01  # share of the tolerance that curved kinks leave
 _MOST_LABELS = 1500
 _DEGENERATE = 1e-3  # mean square of a component of the unit gradient that is none
@@ -63,6 +64,20 @@ class SharedLabels:
     resolution : int
         Index of the rules in FINENESS; the last ones for larger numbers.
 
+    Attributes
+    ----------
+    y, weight : arrays (labels,)
+        Labels, and the weights of the labels of the inner function.
+    log_slope : array (labels,)
+        By which the logarithm of a density of labels is larger than that of the inner function,
+        whose level curves are used.
+    panels : array (3, panels)
+        Begin, end and kind of the panels of the inner labels, each with `nodes` labels.
+    missing : float
+        What the labels lack to probability one: parts of curves that were not found.
+    critical : array
+        Inner labels at which curves change their shape, or that have a probability of their own.
+
     Examples
     --------
     The labels of z1*z2 have mean square one.
@@ -77,25 +92,42 @@ class SharedLabels:
 
     def __init__(self, expression: Expression, resolution: int = 0) -> None:
         fine = FINENESS[min(resolution, len(FINENESS) - 1)]
-        relabeled, self._landscape = landscape_of(expression)
-        # Kinks that are not straight lie inside of panels, which then converge slowly.
-        tolerance = fine.curve_tolerance * (_CURVED if expression.breaks[1] else 1.0)
-        self._curves_of = LevelCurves(self._landscape, fine.radius, fine.nodes, tolerance)
+        self.relabeled, self._landscape = landscape_of(expression)
+        self.nodes = fine.nodes
         self._fine = fine
         self._known: dict[float, Curves] = {}
         self.expression = expression
         self.atoms = Atoms(expression, resolution)
-        inner, self.weight, curves = self._labels(relabeled(self.atoms.values)[0])
+        atoms = self.relabeled(self.atoms.values)[0]
+        found = self._landscape.labels
+        if len(found) > _MAX_CRITICAL:
+            found = np.zeros(0)
+        self.critical: np.ndarray = np.unique(np.concatenate([found, atoms]))
+        # Kinks that are not straight lie inside of panels, which then converge slowly.
+        tolerance = fine.curve_tolerance * (_CURVED if expression.breaks[1] else 1.0)
+        self._curves_of = LevelCurves(self._landscape, fine.radius, fine.nodes, tolerance)
+        inner, self.weight, curves, self.panels = self._labels()
+        self.missing = self._missing(curves)
         self._known[_WIDEST] = _without_lightest(curves, self.weight)
         self._inner = inner
-        label = relabeled.label(inner)
-        _, log_slope = relabeled(label)
+        label = self.relabeled.label(inner)
+        _, log_slope = self.relabeled(label)
         is_label = np.isfinite(label) & np.isfinite(log_slope)  # else lost where labels saturate
-        self.y = np.where(is_label, label, 0.0)
-        """(labels,) the labels"""
-        self.log_slope = np.where(is_label, log_slope, 0.0)
-        """(labels,) by which the logarithm of a density of labels is larger than that of the inner
-        function, whose level curves are used"""
+        self.y: np.ndarray = np.where(is_label, label, 0.0)
+        self.log_slope: np.ndarray = np.where(is_label, log_slope, 0.0)
+
+    def _missing(self, curves: Curves) -> float:
+        """What the labels lack to probability one under standard normal variables."""
+        mass = curves.weight * np.exp(-(curves.x**2).sum(axis=0) / 2) / (2 * math.pi)
+        atoms = np.exp(self.atoms.outcomes(np.zeros((1, 2)), np.eye(2)).log_z)
+        return 1.0 - float(self.weight @ curves.by_label(mass)) - float(atoms.sum())
+
+    @cached_property
+    def rule(self) -> np.ndarray:
+        """Weight, label and log_slope (labels and atoms, 3)."""
+        values = self.atoms.values
+        atoms = np.stack([np.ones(len(values)), values, np.zeros(len(values))], axis=1)
+        return np.concatenate([np.stack([self.weight, self.y, self.log_slope], axis=1), atoms])
 
     def curves(self, width: float) -> Curves:
         """Level curves of all labels, resolved on the scale of a prior of this width."""
@@ -128,18 +160,16 @@ class SharedLabels:
         unit = gradient / np.linalg.norm(gradient, axis=0)
         return bool(np.linalg.eigvalsh((unit * chance) @ unit.T)[0] < _DEGENERATE)
 
-    def _labels(self, atoms: np.ndarray) -> tuple[np.ndarray, np.ndarray, Curves]:
-        """Labels, weights and curves, on panels that are halved where averages need it."""
+    def _labels(self) -> tuple[np.ndarray, np.ndarray, Curves, np.ndarray]:
+        """Labels, weights, curves and panels, which are halved where averages need it."""
         n = self._fine.nodes
         t, w = gauss_legendre(n)
-        low, high, kind = self._first_panels(atoms)
-        parts: list[tuple[np.ndarray, np.ndarray, Curves]] = []
+        low, high, kind = self._first_panels()
+        parts: list[tuple[np.ndarray, np.ndarray, Curves, np.ndarray]] = []
         count = 0
         for last in range(_ROUNDS):
-            # The fourth power of t is the distance from a critical label.
-            rise = np.stack([t, t**4, 1 - (1 - t) ** 4])[kind]
             slope = np.stack([np.ones(n), 4 * t**3, 4 * (1 - t) ** 3])[kind]
-            y = low[:, None] + (high - low)[:, None] * rise
+            y = inner_label(t, low[:, None], high[:, None], kind[:, None])
             dy = (high - low)[:, None] * slope * w
             curves = self._curves_of(y.ravel(), _WIDEST)
             terms = _averaged(curves).T.reshape(-1, *y.shape) * dy
@@ -148,14 +178,20 @@ class SharedLabels:
             poor = tails > self._fine.label_tolerance
             poor &= last < _ROUNDS - 1 and count + 2 * n * poor.sum() < _MOST_LABELS
             kept = np.repeat(~poor, n)
-            parts.append((y.ravel()[kept], dy.ravel()[kept], curves.only(kept)))
+            panels = np.stack([low, high, kind])[:, ~poor]
+            parts.append((y.ravel()[kept], dy.ravel()[kept], curves.only(kept), panels))
             if not poor.any():
                 break
             low, high, kind = _halved(low[poor], high[poor], kind[poor])
-        y, dy = (np.concatenate(column) for column in list(zip(*parts, strict=True))[:2])
-        return y, dy, Curves.joined([part[2] for part in parts])
+        labels, weights, curves_of, panels_of = zip(*parts, strict=True)
+        return (
+            np.concatenate(labels),
+            np.concatenate(weights),
+            Curves.joined(list(curves_of)),
+            np.concatenate(panels_of, axis=1),
+        )
 
-    def _first_panels(self, atoms: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _first_panels(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Begin, end and kind of panels: plain, or graded at a critical label at either end."""
         f, radius = self._landscape.f, self._fine.radius
         line = np.linspace(-radius, radius, _GRID + 1)
@@ -167,11 +203,7 @@ class SharedLabels:
         values = values[order]
         chance = np.cumsum(np.exp(-(grid**2).sum(axis=0) / 2)[order])
         chance /= chance[-1]
-        found = self._landscape.labels
-        if len(found) > _MAX_CRITICAL:
-            found = np.zeros(0)
-        margin = 1e-9 * (values[-1] - values[0])
-        critical = np.unique(np.concatenate([found, atoms]))
+        margin, critical = 1e-9 * (values[-1] - values[0]), self.critical
         # Extrema that the grid misses are beyond its values.
         first, last = min(values[0], *critical, np.inf), max(values[-1], *critical, -np.inf)
         edges: list[tuple[float, bool]] = [(c, True) for c in critical]
@@ -209,11 +241,34 @@ def landscape_of(expression: Expression) -> tuple[Relabeled, Landscape]:
 
 @lru_cache(maxsize=6)
 def shared_labels(expression: Expression, resolution: int = 0) -> SharedLabels | None:
-    """Shared labels of a noiseless target; None unless r = 2 and its jumps are straight."""
+    """Shared labels of a target; None unless r = 2 and its jumps are straight.
+
+    Or if too much of its curves was not found, as of one that oscillates fast.
+    """
     is_curved = expression.breaks[1]
     if expression.r != 2 or (is_curved and has_jumps(expression.tree)):
         return None
-    return SharedLabels(expression, resolution)
+    shared = SharedLabels(expression, resolution)
+    return shared if abs(shared.missing) < _LOST else None
+
+
+def inner_label(t: np.ndarray, low: np.ndarray, high: np.ndarray, kind: np.ndarray) -> np.ndarray:
+    """Inner labels at places t of panels: plain, or graded at a critical label at either end.
+
+    The fourth power of t is the distance from a critical label.
+
+    Examples
+    --------
+    >>> inner_label(np.array([0.5]), np.zeros(3), np.ones(3), np.arange(3)).tolist()
+    [0.5, 0.0625, 0.9375]
+    """
+    return np.asarray(low + (high - low) * np.choose(kind, [t, t**4, 1 - (1 - t) ** 4]))
+
+
+def place_of(x: np.ndarray, low: np.ndarray, high: np.ndarray, kind: np.ndarray) -> np.ndarray:
+    """Places of inner labels on panels, the inverse of :func:`inner_label`."""
+    t = np.clip((x - low) / (high - low), 0.0, 1.0)
+    return np.asarray(np.choose(kind, [t, t**0.25, 1 - (1 - t) ** 0.25]))
 
 
 def _averaged(curves: Curves) -> np.ndarray:
