@@ -43,6 +43,18 @@ NOISELESS = {
     "sin(z1*z2)": 1.2878,
 }
 
+NOISY = {
+    ("z1**2 - z2**2", 0.01): 0.596,
+    ("z1**2 + z2**2", 0.01): 1.002,
+    ("z1**2 + relu(z2)", 0.01): 0.564,
+    ("He2(z1)*z2", 0.01): 1.020,
+    ("sigmoid(z1) + z2**2", 0.01): 0.509,
+    ("z1**2*z2**2", 0.1): 1.609,
+    ("He3(z1) + z2**2", 0.1): 0.882,
+    ("relu(z1**2 + z2**2 - 1)", 0.1): 1.044,
+    ("z1*z2*(z1 + z2)", 0.1): 1.22,
+}
+
 POINTS = [  # target, noise, alpha, limit in seconds
     ("sign(z1*z2)", 0.0, 3.0, 0.05),
     ("sign(z1*z2)", 0.0, 4.0, 0.05),
@@ -60,7 +72,15 @@ POINTS = [  # target, noise, alpha, limit in seconds
     ("z1*tanh(z2)", 0.01, 5.0, 0.3),
     ("z1**2 + relu(z2)", 0.1, 3.0, 0.3),
     ("relu(z1) + relu(z2) + relu(z1 + z2)", 0.05, 5.0, 0.3),  # breaks in three directions
-    # Without noise: 0.8 and 1.2 times the threshold of the last stage, or 1 if all open at 0.
+    # Up to perfect recovery.
+    ("z1*z2", 0.0, 2.5, 0.3),
+    ("abs(z1) + abs(z2)", 0.0, 3.0, 0.3),
+    # 0.8 and 1.2 times the threshold of the last stage, or 1 if all open at 0.
+    *(
+        (text, noise, round(factor * threshold, 4), 0.3)
+        for (text, noise), threshold in NOISY.items()
+        for factor in (0.8, 1.2)
+    ),
     *(
         (text, 0.0, round(factor * threshold, 4), 0.3)
         for text, threshold in NOISELESS.items()

@@ -7,7 +7,7 @@ from scipy.stats import norm
 import gradone as gd
 from gradone.targets.posterior import posterior_channel
 from gradone.targets.posterior.shared_labels import NARROWEST, shared_labels
-from gradone.theory import _curve_moments, _state_evolution
+from gradone.theory import _curve_means, _curve_moments, _state_evolution
 from gradone.theory._curve_means import (
     curve_means,
     lost_share,
@@ -118,8 +118,9 @@ def with_noise_by_hand(f, noise, overlap):
         ("tanh(z1) + tanh(2*z2)", lambda a, b: np.tanh(a) + np.tanh(2 * b)),
     ],
 )
-def test_labels_with_noise_are_those_of_plain_sums(text, f):
+def test_labels_with_noise_are_those_of_plain_sums(text, f, monkeypatch):
     """Would catch: a noise of the wrong size, labels that lose weight at the ends of panels."""
+    monkeypatch.setattr(_curve_means, "_SPREAD", 0.0)  # else so large a noise is left to others
     found = averages(posterior_channel(gd.Target(text, noise=0.3)), np.diag([0.4, 0.0]), 1)
     J = with_noise_by_hand(f, 0.3, 0.4)
     np.testing.assert_allclose(found.information, J, atol=2e-5)
@@ -140,6 +141,7 @@ def test_labels_with_noise_agree_with_those_of_each_prior_mean(text, noise, monk
 
     Would catch: atoms left out, labels taken for those of the inner function.
     """
+    monkeypatch.setattr(_curve_means, "_SPREAD", 0.0)
     channel = posterior_channel(gd.Target(text, noise=noise))
     M, rows = np.array([[0.5, 0.1], [0.1, 0.3]]), np.eye(2)[1:]
     assert shared_labels_of(channel, M) is not None

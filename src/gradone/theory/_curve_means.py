@@ -20,9 +20,9 @@ from ._prior_means import axis_rules, merged
 
 _SAME = 1e-9
 _NARROWEST_OF_TWO = 0.012  # width that curves resolve where the posterior is wide in one direction
-# With noise: width of the prior down to which curves are used, and how far labels spread, in units
-# of the noise, for which they are used although a direction enters linearly.
-_NARROWEST_WITH_NOISE, _SPREAD = 0.42, 8.0
+# With noise: width of the prior down to which curves are used, and how far labels spread at least,
+# in units of the noise. Otherwise the labels of each prior mean on its own cost less.
+_NARROWEST_WITH_NOISE, _SPREAD = 0.42, 6.5
 _COMMON = 1e-5  # share of J that all rules over labels and curves lack alike
 _TABLE = 4_000_000  # numbers in a table of moments
 _BETWEEN_LABELS = 0.12  # width of a prior whose labels are closer together than those of the rule
@@ -108,18 +108,13 @@ def lost_share(channel: PosteriorChannel, M: np.ndarray) -> float:
 
 
 def _shared_with_noise(channel: PosteriorChannel, M: np.ndarray) -> SharedLabels | None:
-    """The same for labels with noise.
-
-    None where narrow posteriors are better looked at one by one, or where a direction that enters
-    linearly makes them simple, unless labels spread far.
-    """
+    """The same for labels with noise; None where those of each prior mean cost less."""
     target, width = channel.target, math.sqrt(1 - float(np.linalg.eigvalsh(M)[-1]))
     if width < _NARROWEST_WITH_NOISE or not isinstance(channel, NoisyPosterior):
         return None
-    expression = target.expression
-    if channel.part.k < 2 and float(expression.second_moment()) < _SPREAD**2 * target.noise:
+    if float(target.expression.second_moment()) < _SPREAD**2 * target.noise:
         return None
-    return shared_labels(expression, channel.resolution)
+    return shared_labels(target.expression, channel.resolution)
 
 
 def is_almost_known(M: np.ndarray) -> bool:
