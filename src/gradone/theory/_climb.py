@@ -19,6 +19,7 @@ from ._prior_means import merged
 _CAP = 1e-6  # what is always missing to full overlap
 _MEMORY = 4
 _FAR = 0.05  # leaps longer than this are looked at in the middle
+_CLOSER, _ALIKE = 0.5, 4.0  # what is missing in one direction, and in units of another
 _STEADY = 0.05  # share of what is missing by which an iteration shrinks it
 _PASSED = 0.02  # of a residual that counts as having turned
 
@@ -152,19 +153,23 @@ def _points_along(R: np.ndarray, other: np.ndarray) -> bool:
 def _is_short(M: np.ndarray, far: np.ndarray, *, farther: bool = False) -> bool:
     """Whether a leap changes the overlap, and what is missing to full overlap, at most twofold.
 
-    Or, `farther`, leaves at least a sixteenth of what is missing.
+    And leaves half of what is missing in every direction; `farther`, a sixteenth.
     """
     r, before, after = len(M), np.trace(M), np.trace(far)
-    least = (r - before) / (16 if farther else 2)
-    return bool(before / 2 <= after <= 2 * before and least <= r - after <= 2 * (r - before))
+    if not (before / 2 <= after <= 2 * before and r - after <= 2 * (r - before)):
+        return False
+    missing, share = np.eye(r) - M, 1 / 16 if farther else 1 / 2
+    return float(np.linalg.eigvalsh(np.eye(r) - far - share * missing)[0]) >= -_CAP
 
 
 def _is_steady(past: list[tuple[np.ndarray, np.ndarray]]) -> bool:
     """Whether the last iterates came closer to full overlap, each by as large a share of the rest.
 
-    Then the posterior shrinks without changing its shape. A bottleneck ahead would slow it down.
+    In all directions together: then the posterior shrinks without changing its shape. A bottleneck
+    ahead would slow it down.
     """
-    if len(past) < 3:
+    missing = 1 - np.linalg.eigvalsh(past[-1][0])
+    if len(past) < 3 or missing[0] > min(_CLOSER, _ALIKE * missing[-1]):
         return False
     left = [len(M) - np.trace(M) for M, _ in past[-3:]]
     shares = [np.trace(R) / rest for (_, R), rest in zip(past[-3:], left, strict=True)]
