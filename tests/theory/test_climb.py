@@ -82,3 +82,30 @@ def test_what_does_not_converge_says_so():
     found = climb(scalar(lambda m: 0.5 + 0.9999 * (m - 0.5)), one(0.1), tolerance=1e-12, max_iter=4)
     assert not found.converged
     assert found.residual > 1e-12
+
+
+def test_a_leap_in_one_direction_does_not_reach_full_overlap():
+    """One direction grows to 0.9 and has a basin of perfect recovery above 0.99.
+
+    Would catch: leaps that are judged by the sum of the overlaps, where another direction waits.
+    """
+
+    def step(M):
+        waits, grows = np.diag(M)
+        more = min(0.5 * grows, 0.3 * (0.9 - grows))
+        return np.diag([waits, 1 - 1e-6 if grows > 0.99 else grows + more])
+
+    found = climb(step, np.diag([0.3, 0.02]))
+    assert found.M[1, 1] == pytest.approx(0.9, abs=1e-5)
+
+
+def test_full_overlap_is_reached_in_long_leaps():
+    """What is missing shrinks by a fifth per iteration in both directions, from 1/2 to 1e-6.
+
+    That takes 59 iterations, and 19 leaps that halve it.
+    """
+    most = (1 - 1e-6) * np.eye(2)
+    found = climb(lambda M: np.minimum(M + 0.2 * (np.eye(2) - M), most), 0.5 * np.eye(2))
+    assert found.converged
+    assert found.M[0, 0] > 1 - 2e-6
+    assert found.n_iter < 15
