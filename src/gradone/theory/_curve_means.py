@@ -109,8 +109,8 @@ def lost_share(channel: PosteriorChannel, M: np.ndarray) -> float:
 
 def _shared_with_noise(channel: PosteriorChannel, M: np.ndarray) -> SharedLabels | None:
     """The same for labels with noise; None where those of each prior mean cost less."""
-    target, width = channel.target, math.sqrt(1 - float(np.linalg.eigvalsh(M)[-1]))
-    if width < _NARROWEST_WITH_NOISE or not isinstance(channel, NoisyPosterior):
+    target, narrowest = channel.target, 1 - float(np.linalg.eigvalsh(M)[-1])
+    if narrowest < _NARROWEST_WITH_NOISE**2 or not isinstance(channel, NoisyPosterior):
         return None
     if float(target.expression.second_moment()) < _SPREAD**2 * target.noise:
         return None
