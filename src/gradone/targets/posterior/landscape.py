@@ -78,6 +78,8 @@ class Landscape:
         In these coordinates.
     mirrors : array (k, 2, 2)
         Signed permutations of these coordinates that leave f as it is, the identity first.
+    reversal : array (2, 2) or None
+        Map of the variables that changes the sign of the function.
 
     Examples
     --------
@@ -99,6 +101,7 @@ class Landscape:
             for normal, plane in zip(normals, planes, strict=True)
         ]
         group = symmetries_of(tree, 2)
+        self.reversal: np.ndarray | None = next(iter(group.maps[~group.keeps]), None)
         maps = self.axes @ group.maps[group.keeps] @ self.axes.T
         whole = np.minimum(np.abs(maps), np.abs(1 - np.abs(maps))) < _PARALLEL
         self.mirrors: np.ndarray = maps[whole.all(axis=(1, 2))].round()

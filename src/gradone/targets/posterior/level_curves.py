@@ -64,6 +64,11 @@ class Curves(NamedTuple):
         start = np.concatenate([[0], np.cumsum(count[kept])])
         return Curves(start, self.x[:, nodes], self.weight[nodes])
 
+    def mirrored(self, S: np.ndarray) -> Curves:
+        """Curves of the labels in reverse order, at the places that a map S takes them to."""
+        start = self.start[-1] - self.start[::-1]
+        return Curves(start, S @ self.x[:, ::-1], self.weight[::-1])
+
     @staticmethod
     def joined(parts: list[Curves]) -> Curves:
         """Curves of several lists of labels, one after the other."""

@@ -93,6 +93,7 @@ class SharedLabels:
     def __init__(self, expression: Expression, resolution: int = 0) -> None:
         fine = FINENESS[min(resolution, len(FINENESS) - 1)]
         self.relabeled, self._landscape = landscape_of(expression)
+        self._reversal = self._landscape.reversal
         self.nodes = fine.nodes
         self._fine = fine
         self._known: dict[float, Curves] = {}
@@ -135,7 +136,8 @@ class SharedLabels:
         while longest > _PER_WIDTH * width:
             longest /= 2
         if longest not in self._known:
-            curves = self._curves_of(self._inner, longest)
+            searched = self._inner if self._reversal is None else np.split(self._inner, 2)[0]
+            curves = self._with_negative(self._curves_of(searched, longest))
             self._known[longest] = _without_lightest(curves, self.weight)
         return self._known[longest]
 
@@ -184,15 +186,27 @@ class SharedLabels:
                 break
             low, high, kind = _halved(low[poor], high[poor], kind[poor])
         labels, weights, curves_of, panels_of = zip(*parts, strict=True)
-        return (
-            np.concatenate(labels),
-            np.concatenate(weights),
-            Curves.joined(list(curves_of)),
-            np.concatenate(panels_of, axis=1),
-        )
+        inner, weight = np.concatenate(labels), np.concatenate(weights)
+        all_panels = np.concatenate(panels_of, axis=1)
+        if self._reversal is not None:
+            begin, end, graded = all_panels[:, ::-1]
+            negative = np.stack([-end, -begin, np.choose(graded.astype(np.int64), [0, 2, 1])])
+            all_panels = np.concatenate([all_panels, negative], axis=1)
+            inner = np.concatenate([inner, -inner[::-1]])
+            weight = np.concatenate([weight, weight[::-1]])
+        return inner, weight, self._with_negative(Curves.joined(list(curves_of))), all_panels
+
+    def _with_negative(self, curves: Curves) -> Curves:
+        """Curves with those of negative labels, if they follow from positive ones."""
+        if self._reversal is None:
+            return curves
+        return Curves.joined([curves, curves.mirrored(self._reversal)])
 
     def _first_panels(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Begin, end and kind of panels: plain, or graded at a critical label at either end."""
+        """Begin, end and kind of panels: plain, or graded at a critical label at either end.
+
+        Of positive labels only if a symmetry takes them to the negative ones.
+        """
         f, radius = self._landscape.f, self._fine.radius
         line = np.linspace(-radius, radius, _GRID + 1)
         grid = np.stack(np.meshgrid(line, line))
@@ -227,6 +241,10 @@ class SharedLabels:
                 kept.append(edge)
         place = np.array([edge[0] for edge in kept])
         is_critical = np.array([edge[1] for edge in kept])
+        if self._reversal is not None:
+            positive, middle = place > margin, bool((np.abs(critical) <= margin).any())
+            place = np.concatenate([[0.0], place[positive]])
+            is_critical = np.concatenate([[middle], is_critical[positive]])
         kind = np.where(is_critical[:-1], 1, np.where(is_critical[1:], 2, 0))
         return place[:-1], place[1:], kind
 
