@@ -24,6 +24,7 @@ _NARROWEST_OF_TWO = 0.012  # width that curves resolve where the posterior is wi
 # in units of the noise. Otherwise the labels of each prior mean on its own cost less.
 _NARROWEST_WITH_NOISE, _SPREAD = 0.42, 6.5
 _COMMON = 1e-5  # share of J that all rules over labels and curves lack alike
+_TELLING = 10.0  # square of g for labels that were not found
 _TABLE = 4_000_000  # numbers in a table of moments
 _BETWEEN_LABELS = 0.12  # width of a prior whose labels are closer together than those of the rule
 _PER_WIDTH, _REACH = 0.6, 6.0  # step and reach of a lattice, in widths of the prior
@@ -101,10 +102,13 @@ def shared_labels_of(channel: PosteriorChannel, M: np.ndarray) -> SharedLabels |
     return None if shared is None or (is_almost_known(M) and shared.is_degenerate) else shared
 
 
-def lost_share(channel: PosteriorChannel, M: np.ndarray) -> float:
-    """Share of J(M) that shared labels may lack: the probability of what is not found of them."""
+def lost_information(channel: PosteriorChannel, M: np.ndarray) -> tuple[float, float]:
+    """What shared labels may lack of J(M), as a share of it and as a multiple of the identity.
+
+    The second is what labels tell that were not found: those far out tell more than others.
+    """
     shared = shared_labels_of(channel, M)
-    return 0.0 if shared is None else max(abs(shared.missing), _COMMON)
+    return (0.0, 0.0) if shared is None else (_COMMON, _TELLING * max(shared.missing, 0.0))
 
 
 def _shared_with_noise(channel: PosteriorChannel, M: np.ndarray) -> SharedLabels | None:

@@ -25,6 +25,7 @@ _FIRST = {1: 1, 2: 0, 3: 1, 4: 1}  # the same for the first answer
 _FINEST, _FINEST_NESTED = 1, 3  # and how fine it may become
 _GOAL = 1e-4  # error at which an answer is not refined
 _GOAL_SHARE = 5e-3  # the same as a share of the distance from no overlap and from full overlap
+_SHARP = 2  # directions up to which a still finer channel is affordable
 _RESOLVED = 0.6  # share of the goal that is left to the rules
 CLOSE = 0.03  # what comes so close to turning out otherwise is not decided by a coarse climb
 TOLERANCE = 1e-7  # of a finished fixed point
@@ -100,7 +101,7 @@ def finish(
     errors = scalar_errors(reached.at) + reached.error * np.abs(gradients).sum(axis=1)
     errors += _CHANGE_ERROR * np.abs(reached.change) + _DERIVATIVE_ERROR * np.abs(step)
     J = [at.information for at in reached.at.rules]
-    spread = reached.at.left(*J) + CHANNEL_ERROR * np.abs(best.information - J[-1])
+    spread = reached.at.left(*J) + CHANNEL_ERROR * np.abs(reached.at.doubt.information)
     missing = _missing_to_perfect(reached.M)
     if missing.size == evolution.r:  # then the label is known, up to its noise
         errors[1] = max(errors[1], abs(test_mse - evolution.target.noise))
@@ -205,19 +206,22 @@ def _newton(
     Newton's steps take the rest from the low resolution.
     """
     more = evolution.shares_labels(neighbors.M)
-    rule, count, finer = _FIRST[evolution.r] + more, 0, None
+    rule, count, near = _FIRST[evolution.r] + more, 0, None
     while True:
         M = neighbors.M + shift
         goal = min(_GOAL, _GOAL_SHARE * _room(M))
         finest = _FINEST_NESTED if evolution.is_nested(M) else _FINEST + 2 * more
-        at = evolution.refined(M, rule, finer)
+        at = evolution.refined(M, rule, near)
         while True:
             by_rules, by_channel = _unresolved(at, M, alpha, basis, solve)
             if by_rules.max(initial=0.0) < _RESOLVED * goal or rule == finest:
                 break
             rule += 1
-            at = evolution.refined(M, rule, at.finer)
-        finer = at.finer
+            at = evolution.refined(M, rule, at)
+        if near is None and evolution.r <= _SHARP and by_channel.max(initial=0.0) > _GOAL:
+            at = evolution.sharper(M, at)
+            by_rules, by_channel = _unresolved(at, M, alpha, basis, solve)
+        near = at
         residual = _coordinates(at.best, M, alpha, basis)
         rough = neighbors.averages(shift)
         lacking = residual - _coordinates(rough, M, alpha, basis)
@@ -251,12 +255,15 @@ def _unresolved(
     at: Refined, M: np.ndarray, alpha: float, basis: np.ndarray, solve: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """What finer rules and finer channels change in the coordinates of the fixed point."""
-    *levels, best = (
-        solve @ _coordinates(averages, M, alpha, basis) for averages in (*at.rules, at.best)
+    *levels, before, best = (
+        solve @ _coordinates(averages, M, alpha, basis)
+        for averages in (*at.rules, at.before, at.best)
     )
-    # A share of J is one of M (I - M).
-    lost = solve @ np.tensordot(basis, at.lost * (M - M @ M), axes=2)
-    return at.left(*levels), CHANNEL_ERROR * np.abs(best - levels[-1]) + np.abs(lost)
+    # An error E of J is one of alpha (I - M) E (I - M).
+    share, rest = at.lost
+    left = np.eye(len(M)) - M
+    lost = solve @ np.tensordot(basis, share * left @ M + rest * alpha * left @ left, axes=2)
+    return at.left(*levels), CHANNEL_ERROR * np.abs(best - before) + np.abs(lost)
 
 
 def _updated(solve: np.ndarray, move: np.ndarray, change: np.ndarray) -> np.ndarray:

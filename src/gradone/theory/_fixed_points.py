@@ -11,7 +11,7 @@ from ..targets.language.structure import has_jumps
 from ..targets.posterior import PosteriorChannel, posterior_channel
 from ..targets.target import Target
 from ._climb import Climb, climb
-from ._curve_means import lost_share, shared_labels_of
+from ._curve_means import lost_information, shared_labels_of
 from ._finish import CLOSE, COARSE, TOLERANCE, UNLEARNED, FixedPoint, finish
 from ._refined import Refined
 from ._state_evolution import (
@@ -90,18 +90,30 @@ class StateEvolution:
         """Whether averages come from labels that all prior means share: finer rules are cheap."""
         return shared_labels_of(self.channel(0), M) is not None
 
-    def refined(self, M: np.ndarray, rule: int, finer: Averages | None = None) -> Refined:
+    def refined(self, M: np.ndarray, rule: int, near: Refined | None = None) -> Refined:
         """Averages with finer and finer rules over prior means, up to the resolution `rule`.
 
-        And what a finer channel adds, on few prior means, if it is not known.
+        And what a finer channel adds, on few prior means, if it is not known from `near`.
         """
         back = 4 if self.is_nested(M) else 2  # coarser rules that are part of it are for free
         rules = tuple(self._at(M, 0, other) for other in range(rule - back, rule + 1))
-        if finer is None:
-            few = COARSE[self.r]
-            finer = self._at(M, 1, few).plus(self._at(M, 0, few), -1.0)
         is_plain = not (self.is_nested(M) or self.shares_labels(M))
-        return Refined(rules, finer, lost_share(self.channel(1), M), 2 if is_plain else 1)
+        if near is None:
+            finer = self._added(M, 1)
+            near = Refined(rules, finer, finer, lost_information(self.channel(1), M))
+        return near._replace(rules=rules, power=2 if is_plain else 1)
+
+    def sharper(self, M: np.ndarray, at: Refined) -> Refined:
+        """Averages with what a still finer channel adds."""
+        added = self._added(M, 2)
+        return at._replace(
+            finer=at.finer.plus(added), doubt=added, lost=lost_information(self.channel(2), M)
+        )
+
+    def _added(self, M: np.ndarray, resolution: int) -> Averages:
+        """What the channel of a resolution adds to the one before, on few prior means."""
+        few = COARSE[self.r]
+        return self._at(M, resolution, few).plus(self._at(M, resolution - 1, few), -1.0)
 
     def step(self, M: np.ndarray, alpha: float, *, coarse: bool = False) -> np.ndarray:
         """One iteration [SE-1]."""

@@ -10,7 +10,7 @@ from ._state_evolution import Averages
 
 # Of a refinement by one or by two rules: they are not trusted to converge faster.
 _LEAST_GAIN = {1: 0.02, 2: 0.05}
-CHANNEL_ERROR = 2.0  # in units of what a finer channel adds on few prior means
+CHANNEL_ERROR = 2.0  # in units of what the last finer channel adds on few prior means
 
 
 class Refined(NamedTuple):
@@ -19,9 +19,11 @@ class Refined(NamedTuple):
     rules: tuple[Averages, ...]
     """From the coarsest to the finest rule."""
     finer: Averages
-    """What a finer channel adds."""
-    lost: float = 0.0
-    """Share of J(M) that the finer channel may lack as well."""
+    """What finer channels add."""
+    doubt: Averages
+    """What the last of them adds."""
+    lost: tuple[float, float] = (0.0, 0.0)
+    """What the finer channel may lack of J(M) as well: a share, and a multiple of the identity."""
     power: int = 1
     """Of the gain of a refinement that the next one gains at least."""
 
@@ -31,8 +33,13 @@ class Refined(NamedTuple):
 
     @property
     def best(self) -> Averages:
-        """By the finest rule, with what a finer channel adds."""
+        """By the finest rule, with what finer channels add."""
         return self.rules[-1].plus(self.finer)
+
+    @property
+    def before(self) -> Averages:
+        """The same without the last of the finer channels."""
+        return self.best.plus(self.doubt, -1.0)
 
 
 def left_by_rules(*levels: np.ndarray, power: int) -> np.ndarray:
@@ -61,6 +68,6 @@ def left_by_rules(*levels: np.ndarray, power: int) -> np.ndarray:
 
 def scalar_errors(at: Refined) -> np.ndarray:
     """Errors of the mean of log Z and of the error of labels where they were computed."""
-    *levels, best = (np.array(averages[1:]) for averages in (*at.rules, at.best))
-    by_rules = [at.left(*column) for column in np.array(levels).T[:, :, None]]
-    return np.concatenate(by_rules) + CHANNEL_ERROR * np.abs(best - levels[-1])
+    levels = np.array([averages[1:] for averages in at.rules])
+    by_rules = [at.left(*column) for column in levels.T[:, :, None]]
+    return np.concatenate(by_rules) + CHANNEL_ERROR * np.abs(at.doubt[1:])

@@ -31,7 +31,7 @@ _GRID = 88
 _MAX_CRITICAL = 12
 _TAILS = (0.5, 0.05, 2e-3, 2e-5)  # probability beyond the edges of the first panels
 _ROUNDS = 8
-_LOST = 2e-3  # probability of labels that may be lost
+_LOST = 3e-4  # probability of labels that may be lost
 _CURVED = 0.01  # share of the tolerance that curved kinks leave
 _MOST_LABELS = 1500
 _DEGENERATE = 1e-3  # mean square of a component of the unit gradient that is none
@@ -51,7 +51,11 @@ class Fineness(NamedTuple):
     """Share of the density of a label that a panel of its curve may miss."""
 
 
-FINENESS = Fineness(5.5, 8, 2e-3, 7e-3), Fineness(6.0, 9, 5e-4, 3e-3)
+FINENESS = (
+    Fineness(5.5, 8, 2e-3, 7e-3),
+    Fineness(6.0, 9, 5e-4, 3e-3),
+    Fineness(6.0, 11, 1e-4, 8e-4),
+)
 
 
 class SharedLabels:
@@ -242,9 +246,10 @@ class SharedLabels:
         place = np.array([edge[0] for edge in kept])
         is_critical = np.array([edge[1] for edge in kept])
         if self._reversal is not None:
-            positive, middle = place > margin, bool((np.abs(critical) <= margin).any())
+            positive = place > margin
             place = np.concatenate([[0.0], place[positive]])
-            is_critical = np.concatenate([[middle], is_critical[positive]])
+            # Small labels may be far more frequent than others, as of z1*exp(-z2**2).
+            is_critical = np.concatenate([[True], is_critical[positive]])
         kind = np.where(is_critical[:-1], 1, np.where(is_critical[1:], 2, 0))
         return place[:-1], place[1:], kind
 
