@@ -187,18 +187,6 @@ def test_overlap_of_a_parity_follows_state_evolution():
     assert abs((claims - overlaps).mean()) < 1 / np.sqrt(d)
 
 
-@pytest.mark.stat
-def test_nothing_is_learned_below_the_threshold():
-    """At alpha = 1.9 < pi^2/4 overlaps stay at the size of fluctuations, 1/sqrt(d)."""
-    d, replicates = 400, 12
-    runs = [
-        fitted(PARITY, alpha=1.9, d=d, seed=200 + i, restarts=0, max_iter=250)
-        for i in range(replicates)
-    ]
-    overlaps = np.array([aligned(learner, s.W_star).mean() for learner, s in runs])
-    assert overlaps.mean() < 1 / np.sqrt(d)
-
-
 class StartAtZero(np.random.Generator):
     """Normal numbers of a seed, except that the first array is zero."""
 
