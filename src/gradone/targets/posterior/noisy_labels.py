@@ -66,16 +66,17 @@ class NoisyLabels:
         """Labels and weights: on panels without noise, and on its scale next to critical ones."""
         ends = shared.relabeled.label(shared.panels[:2])
         critical = shared.relabeled.label(shared.critical)
+        ends = ends[np.isfinite(ends)]
         first, last = ends.min(), ends.max()
         edges = np.concatenate(
             [
-                ends.ravel(),
+                ends,
                 np.add.outer(critical, width * _EDGES).ravel(),
                 first - width * np.array([_FAR, 3.0]),
                 last + width * np.array([3.0, _FAR]),
             ]
         )
-        edges = np.sort(np.clip(edges[np.isfinite(edges)], edges.min(), last + _FAR * width))
+        edges = np.sort(edges[np.isfinite(edges)])
         kept = [edges[0]]
         for edge in edges[1:]:
             if edge > kept[-1] + _SHORTEST * width:

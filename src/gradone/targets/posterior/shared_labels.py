@@ -80,7 +80,8 @@ class SharedLabels:
     missing : float
         What the labels lack to probability one: parts of curves that were not found.
     critical : array
-        Inner labels at which curves change their shape, or that have a probability of their own.
+        Inner labels at which curves change their shape, that have a probability of their own, or
+        around which labels may be dense.
 
     Examples
     --------
@@ -107,7 +108,10 @@ class SharedLabels:
         found = self._landscape.labels
         if len(found) > _MAX_CRITICAL:
             found = np.zeros(0)
-        self.critical: np.ndarray = np.unique(np.concatenate([found, atoms]))
+        # Small labels of an odd function may be far more frequent than others, as those of
+        # z1*exp(-z2**2).
+        middle = [] if self._reversal is None else [0.0]
+        self.critical: np.ndarray = np.unique(np.concatenate([found, atoms, middle]))
         # Kinks that are not straight lie inside of panels, which then converge slowly.
         tolerance = fine.curve_tolerance * (_CURVED if expression.breaks[1] else 1.0)
         self._curves_of = LevelCurves(self._landscape, fine.radius, fine.nodes, tolerance)
@@ -248,7 +252,6 @@ class SharedLabels:
         if self._reversal is not None:
             positive = place > margin
             place = np.concatenate([[0.0], place[positive]])
-            # Small labels may be far more frequent than others, as of z1*exp(-z2**2).
             is_critical = np.concatenate([[True], is_critical[positive]])
         kind = np.where(is_critical[:-1], 1, np.where(is_critical[1:], 2, 0))
         return place[:-1], place[1:], kind
