@@ -16,6 +16,8 @@ from gradone.theory._one_step_spike import spike_of
 from gradone.theory._second_layer import SecondLayer
 from gradone.theory._smeared import window
 
+from ..reference_work import slowness_now
+
 TANH = Activation("tanh(z)")
 SIN, BLOCKS = gd.Target("sin(z)"), gd.Target("z + (z**2 - 1)*exp(-z**2/4)/2")
 TANH_SIN = {"batch_ratio": 20.0, "step_size": 3.0, "ridge": 0.1, "variant": "spiked"}
@@ -374,7 +376,7 @@ def test_a_point_takes_less_than_two_milliseconds():
             )  # fmt: skip
             model.point(**where)
         best = min(best, (time.process_time() - start) / 10)
-    assert best < 2e-3
+    assert best < 2e-3 * slowness_now()
 
 
 # ---- what is said of the limits of validity
