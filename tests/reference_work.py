@@ -40,3 +40,15 @@ def slowness() -> float:
 def slowness_now() -> float:
     """The same at this moment: a machine that others use too changes its speed within minutes."""
     return max(1.0, min(cpu_time(fixed_work) for _ in range(5)) / REFERENCE)
+
+
+def reference_time(action: Callable[[], object], repeats: int = 7) -> float:
+    """CPU seconds of an action on the reference machine: the best of several.
+
+    The fixed work is measured right after each, so that both meet the same speed.
+    """
+    action()
+    fixed_work()
+    return min(
+        cpu_time(action) / max(1.0, cpu_time(fixed_work) / REFERENCE) for _ in range(repeats)
+    )

@@ -114,11 +114,15 @@ SINGLE = {
 @pytest.mark.parametrize(
     ("change", "replicates"),
     [
-        ({}, 2000),
-        ({"batch_size": 8, "width": 4}, 2000),
-        ({"rule": "extragradient", "activation": "relu(z)"}, 4000),
+        pytest.param({}, 2000, id="single samples"),
+        pytest.param({"batch_size": 8, "width": 4}, 2000, id="batches", marks=pytest.mark.slow),
+        pytest.param(
+            {"rule": "extragradient", "activation": "relu(z)"},
+            4000,
+            id="repeated",
+            marks=pytest.mark.slow,
+        ),
     ],
-    ids=["single samples", "batches", "repeated"],
 )
 def test_a_residual_law_that_is_off_by_five_percent_is_rejected(change, replicates):
     """Degrees of freedom of d = 105 instead of 100, from the same start; the right ones pass.

@@ -19,8 +19,9 @@ from ._prior_means import merged
 _CAP = 1e-6  # what is always missing to full overlap
 _MEMORY = 4
 _FAR = 0.05  # leaps longer than this are looked at in the middle
-_CLOSER, _ALIKE = 0.5, 4.0  # what is missing in one direction, and in units of another
-_STEADY = 0.05  # share of what is missing by which an iteration shrinks it
+_CLOSER = 0.5  # what is missing in every direction where an approach may be steady
+_STEADY = 0.05  # share of it by which an iteration shrinks it
+_ALIKE = 4.0  # what is missing in one direction, in units of another, if they shrink together
 _PASSED = 0.02  # of a residual that counts as having turned
 
 
@@ -79,7 +80,7 @@ def climb(
                 sizes.append(_size(R))
                 continue
         long = _within(M + leap * R)
-        while leap > 1 and not _is_short(M, long, farther=_is_steady(past)):
+        while leap > 1 and not _is_short(M, long, left=_left(past)):
             leap /= 2
             long = _within(M + leap * R)
         at_long = step(long) - long
@@ -150,32 +151,47 @@ def _points_along(R: np.ndarray, other: np.ndarray) -> bool:
     return float(np.linalg.eigvalsh(sign * other)[0]) >= -_PASSED * _size(R)
 
 
-def _is_short(M: np.ndarray, far: np.ndarray, *, farther: bool = False) -> bool:
+def _is_short(M: np.ndarray, far: np.ndarray, *, left: float = 0.5) -> bool:
     """Whether a leap changes the overlap, and what is missing to full overlap, at most twofold.
 
-    And leaves half of what is missing in every direction; `farther`, a sixteenth.
+    And leaves the share `left` of what is missing in every direction.
     """
     r, before, after = len(M), np.trace(M), np.trace(far)
     if not (before / 2 <= after <= 2 * before and r - after <= 2 * (r - before)):
         return False
-    missing, share = np.eye(r) - M, 1 / 16 if farther else 1 / 2
-    return float(np.linalg.eigvalsh(np.eye(r) - far - share * missing)[0]) >= -_CAP
+    return float(np.linalg.eigvalsh(np.eye(r) - far - left * (np.eye(r) - M))[0]) >= -_CAP
 
 
-def _is_steady(past: list[tuple[np.ndarray, np.ndarray]]) -> bool:
-    """Whether the last iterates came closer to full overlap, each by as large a share of the rest.
+def _left(past: list[tuple[np.ndarray, np.ndarray]]) -> float:
+    """Share of what is missing to full overlap that a leap leaves.
 
-    In all directions together: then the posterior shrinks without changing its shape. A bottleneck
-    ahead would slow it down.
+    Smaller than a half if the last iterates came closer by as large a share of the rest each, in
+    every direction: a bottleneck ahead would slow one of them down. Still smaller if all directions
+    shrink together, so that the posterior does not change its shape.
     """
     missing = 1 - np.linalg.eigvalsh(past[-1][0])
-    if len(past) < 3 or missing[0] > min(_CLOSER, _ALIKE * missing[-1]):
-        return False
-    left = [len(M) - np.trace(M) for M, _ in past[-3:]]
-    shares = [np.trace(R) / rest for (_, R), rest in zip(past[-3:], left, strict=True)]
-    return bool(
-        shares[0] > _STEADY and all(b > 0.9 * a for a, b in zip(shares, shares[1:], strict=False))
-    )
+    if len(past) < 3 or missing[0] > _CLOSER:
+        return 1 / 2
+    shares = [_smallest_share(M, R) for M, R in past[-3:]]
+    if shares[0] < _STEADY or any(b < 0.9 * a for a, b in zip(shares, shares[1:], strict=False)):
+        return 1 / 2
+    return 1 / 4 if missing[0] > _ALIKE * missing[-1] else 1 / 16
+
+
+def _smallest_share(M: np.ndarray, R: np.ndarray) -> float:
+    """Smallest share of what is missing to full overlap by which a step R reduces it.
+
+    Over all directions but those that are at the cap.
+
+    Examples
+    --------
+    >>> round(_smallest_share(np.diag([0.9, 0.2]), np.diag([0.01, 0.4])), 3)
+    0.1
+    """
+    overlaps, Q = np.linalg.eigh(M)
+    kept = 1 - overlaps > 2 * _CAP
+    unit = Q[:, kept] / np.sqrt(1 - overlaps[kept])
+    return float(np.linalg.eigvalsh(unit.T @ R @ unit).min(initial=1.0))
 
 
 def _room(M: np.ndarray) -> float:

@@ -20,9 +20,11 @@ from ._prior_means import axis_rules, merged
 
 _SAME = 1e-9
 _NARROWEST_OF_TWO = 0.012  # width that curves resolve where the posterior is wide in one direction
-# With noise: width of the prior down to which curves are used, and how far labels spread at least,
-# in units of the noise. Otherwise the labels of each prior mean on its own cost less.
-_NARROWEST_WITH_NOISE, _SPREAD = 0.42, 6.5
+# With noise: how far labels spread at least, in units of the noise, and the width of the prior down
+# to which curves are used; the same for a narrower prior, with panels of labels that are halved.
+# Otherwise the labels of each prior mean on its own cost less.
+_SPREAD, _NARROWEST_WITH_NOISE = 6.5, 0.42
+_WIDE_SPREAD, _NARROWEST_IF_WIDE = 20.0, 0.2
 _COMMON = 1e-5  # share of J that all rules over labels and curves lack alike
 _TELLING = 10.0  # square of g for labels that were not found
 _TABLE = 4_000_000  # numbers in a table of moments
@@ -113,12 +115,16 @@ def lost_information(channel: PosteriorChannel, M: np.ndarray) -> tuple[float, f
 
 def _shared_with_noise(channel: PosteriorChannel, M: np.ndarray) -> SharedLabels | None:
     """The same for labels with noise; None where those of each prior mean cost less."""
-    target, narrowest = channel.target, 1 - float(np.linalg.eigvalsh(M)[-1])
-    if narrowest < _NARROWEST_WITH_NOISE**2 or not isinstance(channel, NoisyPosterior):
+    if not isinstance(channel, NoisyPosterior):
         return None
-    if float(target.expression.second_moment()) < _SPREAD**2 * target.noise:
-        return None
-    return shared_labels(target.expression, channel.resolution)
+    expression, noise = channel.target.expression, channel.target.noise
+    width = math.sqrt(1 - float(np.linalg.eigvalsh(M)[-1]))
+    spread = math.sqrt(float(expression.second_moment()) / noise)
+    if spread > _SPREAD and width > _NARROWEST_WITH_NOISE:
+        return shared_labels(expression, channel.resolution)
+    if spread > _WIDE_SPREAD and width > _NARROWEST_IF_WIDE:
+        return shared_labels(expression, channel.resolution, halvings=1)
+    return None
 
 
 def is_almost_known(M: np.ndarray) -> bool:

@@ -53,6 +53,7 @@ _CHUNK = 2**16  # nodes of one chunk of outcomes
 # Radius R of the nodes: what is beyond has R^2 exp(-R^2/2) of E[g g^T].
 _OUTCOME_REACH, _ROUGH_REACH, _MORE_REACH = 5.5, 4.5, 0.75  # the last for each halving of the step
 _OUTCOME_TOLERANCE, _ROUGH_OUTCOMES = 1.5e-6, 1e-3
+_OUTCOME_FAILED = 1e-5  # what is left of E[g g^T] with the most nodes
 _MAX_OUTCOME_NODES = (2**19, 2**19, 2**19, 2**17, 2**17)  # by the dimension of u
 _COARSEST, _FINER = 0.5, 0.8  # first step, and the factor by which steps shrink
 _STEP_PROBES, _WIDER = 8, 1.25  # prior means on which steps are chosen: tails are seen as well
@@ -287,6 +288,8 @@ class NoisyPosterior(PosteriorChannel):
         while error > self._outcome_tolerance:
             finer = [_FINER * h for h in steps]
             if math.prod(2 * self._reach / h for h in finer) > _MAX_OUTCOME_NODES[k]:
+                if error < _OUTCOME_FAILED:
+                    break
                 raise NotConverged(
                     f"E[g g^T] of '{self.target.text}' with noise = {self.noise:g} is known only "
                     f"to {error:.0e} with the finest nodes allowed: the noise is too small for an "

@@ -67,6 +67,9 @@ class SharedLabels:
         The target, r = 2.
     resolution : int
         Index of the rules in FINENESS; the last ones for larger numbers.
+    halvings : int
+        Number of times that all panels of labels are halved: averages over the prior mean do not
+        need it, but those of each prior mean vary with the label on the scale of the posterior.
 
     Attributes
     ----------
@@ -95,7 +98,7 @@ class SharedLabels:
     1.0
     """
 
-    def __init__(self, expression: Expression, resolution: int = 0) -> None:
+    def __init__(self, expression: Expression, resolution: int = 0, halvings: int = 0) -> None:
         fine = FINENESS[min(resolution, len(FINENESS) - 1)]
         self.relabeled, self._landscape = landscape_of(expression)
         self._reversal = self._landscape.reversal
@@ -115,7 +118,7 @@ class SharedLabels:
         # Kinks that are not straight lie inside of panels, which then converge slowly.
         tolerance = fine.curve_tolerance * (_CURVED if expression.breaks[1] else 1.0)
         self._curves_of = LevelCurves(self._landscape, fine.radius, fine.nodes, tolerance)
-        inner, self.weight, curves, self.panels = self._labels()
+        inner, self.weight, curves, self.panels = self._labels(halvings)
         self.missing = self._missing(curves)
         self._known[_WIDEST] = _without_lightest(curves, self.weight)
         self._inner = inner
@@ -170,11 +173,13 @@ class SharedLabels:
         unit = gradient / np.linalg.norm(gradient, axis=0)
         return bool(np.linalg.eigvalsh((unit * chance) @ unit.T)[0] < _DEGENERATE)
 
-    def _labels(self) -> tuple[np.ndarray, np.ndarray, Curves, np.ndarray]:
+    def _labels(self, halvings: int) -> tuple[np.ndarray, np.ndarray, Curves, np.ndarray]:
         """Labels, weights, curves and panels, which are halved where averages need it."""
         n = self._fine.nodes
         t, w = gauss_legendre(n)
         low, high, kind = self._first_panels()
+        for _ in range(halvings):
+            low, high, kind = _halved(low, high, kind)
         parts: list[tuple[np.ndarray, np.ndarray, Curves, np.ndarray]] = []
         count = 0
         for last in range(_ROUNDS):
@@ -266,7 +271,9 @@ def landscape_of(expression: Expression) -> tuple[Relabeled, Landscape]:
 
 
 @lru_cache(maxsize=6)
-def shared_labels(expression: Expression, resolution: int = 0) -> SharedLabels | None:
+def shared_labels(
+    expression: Expression, resolution: int = 0, halvings: int = 0
+) -> SharedLabels | None:
     """Shared labels of a target; None unless r = 2 and its jumps are straight.
 
     Or if too much of its curves was not found, as of one that oscillates fast.
@@ -274,7 +281,7 @@ def shared_labels(expression: Expression, resolution: int = 0) -> SharedLabels |
     is_curved = expression.breaks[1]
     if expression.r != 2 or (is_curved and has_jumps(expression.tree)):
         return None
-    shared = SharedLabels(expression, resolution)
+    shared = SharedLabels(expression, resolution, halvings)
     return shared if abs(shared.missing) < _LOST else None
 
 
