@@ -43,8 +43,11 @@ def compare(target, *, d, alpha, replicates, **parameters):
 def test_amp_follows_state_evolution(text):
     """Would catch: an Onsager term that is not filtered like W (overlap 0.3 too low), alpha = 2 n/d
     in either of the two, a channel with the wrong sign of z1 z2."""
-    # Twice the threshold: at 4 the runs take three times as many iterations.
-    mean, allowance, predicted = compare(gd.Target(text), d=500, alpha=[5.0], replicates=12)
+    # Twice the threshold: at 4 the runs take three times as many iterations. Ended at a change of
+    # 1 %, they lack 0.005 of the overlap, a tenth of 1/sqrt(d).
+    mean, allowance, predicted = compare(
+        gd.Target(text), d=500, alpha=[5.0], replicates=12, tol=1e-2
+    )
     assert (np.abs(mean - predicted) < allowance).all()
     assert (predicted[0] > 0.6).all()
 

@@ -105,6 +105,20 @@ def test_averages_agree_with_those_over_the_labels_of_each_prior_mean(text, nois
     )
 
 
+@pytest.mark.parametrize("text", ["z1**2 - z2**2", "2*z1*z2 + z2"])
+def test_narrow_posteriors_share_labels_with_little_noise(text, monkeypatch):
+    """Would catch: panels of labels that are wider than what is likely at one prior mean."""
+    channel, M = posterior_channel(gd.Target(text, noise=0.008)), np.diag([0.9, 0.94])
+    assert shared_labels_of(channel, M) is not None
+    shared = averages(channel, M, 1)
+    monkeypatch.setattr(_state_evolution, "means_of_shared_labels", lambda *_, **__: None)
+    monkeypatch.setattr(_state_evolution, "shared_labels_of", lambda *_: None)
+    own = averages(channel, M, 1)
+    np.testing.assert_allclose(shared.information, own.information, rtol=1e-4, atol=1e-4)
+    assert shared.log_evidence == pytest.approx(own.log_evidence, abs=2e-5)
+    assert shared.test_mse == pytest.approx(own.test_mse, abs=2e-4)
+
+
 def with_noise_by_hand(f, noise, overlap):
     """J(M) of y = f(z) + noise at M = diag(overlap, 0), by sums over plain grids of z and y."""
     h, dy, step, width = 0.07, 0.3, 0.35, np.sqrt(1 - overlap)

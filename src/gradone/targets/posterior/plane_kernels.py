@@ -26,6 +26,27 @@ def piece_moments(low: float, high: float) -> tuple[float, float, float, float]:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def _narrowed(low: float, high: float, c0: float, c1: float) -> tuple[float, float]:
+    """Part of an interval on which c_0 + c_1 s > 0; none is left if high < low."""
+    if c1 > 0.0:
+        return max(low, -c0 / c1), high
+    if c1 < 0.0:
+        return low, min(high, -c0 / c1)
+    return (low, high) if c0 > 0.0 else (np.inf, -np.inf)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _sort(values: np.ndarray, n: int) -> None:
+    """Sort the first n numbers, a few, in place."""
+    for i in range(1, n):
+        value, j = values[i], i
+        while j and values[j - 1] > value:
+            values[j] = values[j - 1]
+            j -= 1
+        values[j] = value
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def allowed_intervals(
     c: np.ndarray, sign: np.ndarray, edges: np.ndarray, lows: np.ndarray, highs: np.ndarray
 ) -> int:
@@ -35,12 +56,7 @@ def allowed_intervals(
     for j in range(len(sign)):
         c0, c1, c2 = sign[j] * c[j, 0], sign[j] * c[j, 1], sign[j] * c[j, 2]
         if c2 == 0.0:
-            if c1 > 0.0:
-                low = max(low, -c0 / c1)
-            elif c1 < 0.0:
-                high = min(high, -c0 / c1)
-            elif c0 <= 0.0:
-                return 0
+            low, high = _narrowed(low, high, c0, c1)
             continue
         square = c1 * c1 - 4.0 * c2 * c0
         if square >= 0.0:
@@ -56,7 +72,7 @@ def allowed_intervals(
         lows[0], highs[0] = low, high
         return 1
     edges[0], edges[n] = -np.inf, np.inf
-    edges[: n + 1] = np.sort(edges[: n + 1])
+    _sort(edges, n + 1)
     found = 0
     for k in range(n):
         left, right = max(edges[k], low), min(edges[k + 1], high)
@@ -82,7 +98,9 @@ def allowed_intervals(
 def _cut_at_zeros(c: np.ndarray, reach: float, cuts: np.ndarray, n: int) -> int:
     """Append the zeros of a polynomial of degree one or two within the reach; returns how many."""
     degree = len(c) - 1
-    size = np.abs(c).max()
+    size = 0.0
+    for value in c:
+        size = max(size, abs(value))
     while degree > 0 and abs(c[degree]) <= 1e-13 * size:
         degree -= 1
     if degree == 1:
@@ -160,7 +178,7 @@ def _panels(
     """
     n = _panel_cuts(c, reach, cuts[1:]) + 1
     cuts[0], cuts[n] = -reach, reach
-    cuts[: n + 1] = np.sort(cuts[: n + 1])
+    _sort(cuts, n + 1)
     most = points.shape[1]
     size = 0
     for k in range(n):
@@ -177,6 +195,15 @@ def _panels(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def _at(c: np.ndarray, b: int, e: float) -> float:
+    """Coefficient of s^b at e, of a condition c (degree + 1, 3)."""
+    value = c[-1, b]
+    for a in range(len(c) - 2, -1, -1):
+        value = value * e + c[a, b]
+    return value
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def _plane_moments(
     c: np.ndarray, sign: np.ndarray, node: np.ndarray, weight: np.ndarray, size: int, base: float,
     along: np.ndarray, edges: np.ndarray, lows: np.ndarray, highs: np.ndarray, sums: np.ndarray,
@@ -189,15 +216,22 @@ def _plane_moments(
     highest = -np.inf
     last_low, last_high = np.nan, np.nan
     scale, m0, m1, m2 = 0.0, 0.0, 0.0, 0.0
+    is_curved = c[:, :, 2].any()
     for k in range(size):
         e = node[k]
-        for j in range(len(sign)):
-            for b in range(3):
-                value = c[j, -1, b]
-                for a in range(c.shape[1] - 2, -1, -1):
-                    value = value * e + c[j, a, b]
-                along[j, b] = value
-        for piece in range(allowed_intervals(along, sign, edges, lows, highs)):
+        if is_curved:
+            for j in range(len(sign)):
+                for b in range(3):
+                    along[j, b] = _at(c[j], b, e)
+            pieces = allowed_intervals(along, sign, edges, lows, highs)
+        else:  # a single interval
+            low, high = -np.inf, np.inf
+            for j in range(len(sign)):
+                low, high = _narrowed(
+                    low, high, sign[j] * _at(c[j], 0, e), sign[j] * _at(c[j], 1, e)
+                )
+            pieces, lows[0], highs[0] = int(low < high), low, high
+        for piece in range(pieces):
             low, high = lows[piece], highs[piece]
             # The same up to rounding for every e where conditions are products.
             if not (
