@@ -53,6 +53,8 @@ CASES = [
     ("z1*z2 + z3", 0.0, 1e-4),
     ("sign(z1) + z2", 0.0, 1e-4),
     ("z1 - 2*z2", 0.3, 1e-9),
+    ("z1**2 - z2**2", 0.05, 1e-4),
+    ("z1**2 + sign(z1*z2)", 0.05, 1e-3),
 ]
 # Nodes on these level sets move with omega: an error of 5e-4 in log Z, which the other identities
 # bound, is up to 2e-2 in a quotient of differences.

@@ -92,7 +92,13 @@ def linear_factors(f: Smooth) -> LinearFactors | None:
 
 
 def quadratic_levels(
-    f: Smooth, y: np.ndarray, mean: np.ndarray, C: np.ndarray, resolution: int = 0
+    f: Smooth,
+    y: np.ndarray,
+    mean: np.ndarray,
+    C: np.ndarray,
+    resolution: int = 0,
+    *,
+    noise: float = 0.0,
 ) -> LevelMoments:
     r"""Moments on the level sets of a quadratic function, by [QL-1].
 
@@ -108,6 +114,8 @@ def quadratic_levels(
         Prior covariance.
     resolution : int
         Number of times that the step is halved.
+    noise : float
+        Variance of a Gaussian noise of the labels: one more variable, in which f is linear.
 
     Notes
     -----
@@ -132,18 +140,22 @@ def quadratic_levels(
     a, axes = np.linalg.eigh(matrix)
     a[np.abs(a) < 1e-14 * np.abs(a).max()] = 0.0  # directions in which f is linear
     axes = L @ axes
-    b = np.ascontiguousarray(f.gradient(mean).T @ axes)
-    log_scale, moments = np.empty(n), np.empty((n, k + 1, k + 1))
+    b = f.gradient(mean).T @ axes
+    if noise:
+        a = np.append(a, 0.0)
+        b = np.hstack([b, np.full((n, 1), math.sqrt(noise))])
+    log_scale, moments = np.empty(n), np.empty((n, len(a) + 1, len(a) + 1))
     step, tolerance = _CONTOUR
     quadratic_moments(
         y - f.value(mean),
         a,
-        b,
+        np.ascontiguousarray(b),
         step / 2**resolution,
         tolerance * _FINER**resolution,
         log_scale,
         moments,
     )
+    moments = moments[:, : k + 1, : k + 1]
     lower = np.tril(moments[:, 1:, 1:])
     second = axes @ (lower + np.tril(lower, -1).transpose(0, 2, 1)) @ axes.T
     return LevelMoments(log_scale, moments[:, 0, 0], moments[:, 1:, 0] @ axes.T, np.tril(second))

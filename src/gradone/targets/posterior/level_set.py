@@ -56,7 +56,7 @@ class Nodes(NamedTuple):
     log_weight: np.ndarray
     """(nodes,) log of the part of Z that it carries."""
     tangents: tuple[np.ndarray, ...]
-    """k - 1 arrays (k, nodes): how the node moves from one node to the next."""
+    """k - 1 arrays (k, nodes): how the node moves from one node to the next. Empty for points."""
 
 
 class Directions(NamedTuple):

@@ -20,16 +20,17 @@ so only u is left, and every answer is a moment of :math:`q = (x, \beta\rho)` wi
 from __future__ import annotations
 
 import math
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 
-from ...base.errors import BadData, NotConverged
+from ...base.errors import BadData, NotConverged, OutOfRegime
 from ...calculus.integrand import Plane
 from ..target import Target
 from .base import Outcomes, Posterior, PosteriorChannel
 from .lattice import REACH, gaussian_lattice, panel_lattice
+from .layers import Layers
 from .linear_part import linear_part
 from .moments import Frame, Moments, prior_frame, sample_moments
 from .output_density import OutputDensity, output_density
@@ -76,7 +77,9 @@ class NoisyPosterior(PosteriorChannel):
     -----
     The posterior of samples uses a lattice around each prior mean. Its step is the largest whose
     g_out and derivative change little when it is made smaller, on a part of the samples: by 0.1 %
-    for one nonlinear direction, 0.5 % for two, 1 % for three (root mean square).
+    for one nonlinear direction, 0.5 % for two, 1 % for three (root mean square). Where the noise is
+    so small that this takes many nodes, quadratic functions and those that follow functions of one
+    form between their breaks are integrated formula by formula (:mod:`.layers`).
     Outcomes use panels that end at the breaks of the function, with steps that fix
     :math:`\mathbb{E}[g g^T]` to 1e-5.
 
@@ -109,7 +112,7 @@ class NoisyPosterior(PosteriorChannel):
             for plane in planes
         )
         self._breaks = [len(breaks) for breaks in breaks_by_axis(self._planes, self.part.k)]
-        self._lattice_step: tuple[np.ndarray, float] | None = None
+        self._lattice_step: tuple[np.ndarray, float | None] | None = None
         self._panel_steps: list[tuple[np.ndarray, list[float]]] = []  # the last that were chosen
 
     def finer(self) -> NoisyPosterior:
@@ -129,8 +132,21 @@ class NoisyPosterior(PosteriorChannel):
         y = np.asarray(y, dtype=np.float64)
         frame = prior_frame(self.part, V)
         means = np.asarray(omega, dtype=np.float64) @ self.part.frame.T
-        step = self._chosen_step(y, means, frame, V) / 2**self.resolution
-        return self._with_step(y, means, frame, step)
+        step = self._chosen_step(y, means, frame, V)
+        if step is None:
+            assert self._layers is not None
+            return self._layers.posterior(y, omega, V)
+        return self._with_step(y, means, frame, step / 2**self.resolution)
+
+    @cached_property
+    def _layers(self) -> Layers | None:
+        """Rule for thin layers around level sets, None if there is none."""
+        if self.part.k < 2:
+            return None
+        try:
+            return Layers(self.target, self.resolution)
+        except OutOfRegime:
+            return None
 
     def _with_step(
         self, y: np.ndarray, means: np.ndarray, frame: Frame, step: float, *, refine: bool = True
@@ -182,8 +198,13 @@ class NoisyPosterior(PosteriorChannel):
         small = bool(np.abs(y).max() < _SINGLE * deviation)
         return small and self.part.k > 1 and self.resolution == 0
 
-    def _chosen_step(self, y: np.ndarray, means: np.ndarray, frame: Frame, V: np.ndarray) -> float:
-        """Largest step whose g_out changes little when it is made smaller."""
+    def _chosen_step(
+        self, y: np.ndarray, means: np.ndarray, frame: Frame, V: np.ndarray
+    ) -> float | None:
+        """Largest step whose g_out changes little when it is made smaller.
+
+        None where a lattice would cost more than the layers around the level sets.
+        """
         k = self.part.k
         if k == 0 or not len(y):
             return _STEPS[0]
@@ -195,8 +216,9 @@ class NoisyPosterior(PosteriorChannel):
         error, chosen = np.inf, _STEPS[0]
         known: dict[float, Posterior] = {}
         scale = float(np.sqrt(np.trace(V) / len(V)))
+        most = min(_MAX_NODES, self._layers.worth) if self._layers else _MAX_NODES
         for step, finer in zip(_STEPS, _STEPS[2:], strict=False):
-            if _count(k, finer, REACH[k]) > _MAX_NODES:
+            if _count(k, finer, REACH[k]) > most:
                 break
             for h in (step, finer):
                 if h not in known:
@@ -205,6 +227,9 @@ class NoisyPosterior(PosteriorChannel):
             chosen = step
             if error < tolerance:
                 break
+        if error > tolerance and self._layers is not None:
+            self._lattice_step = (np.array(V), None)
+            return None
         if error > _FAILED:
             raise NotConverged(
                 f"the posterior of z for '{self.target.text}' with noise = {self.noise:g} is known "

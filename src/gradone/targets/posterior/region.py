@@ -28,6 +28,7 @@ _STEP = 0.9  # between Gauss-Legendre nodes, about
 # For means, where a formula multiplies the weight of the region.
 _NEARER, _FINER = 5.0, 0.6
 _MAX_NODES = 96
+_LOST = 40.0  # exp(-_LOST) of what is there already is nothing
 _CLOSED = 2  # degree of a condition up to which its zeros along a line have a closed form
 
 
@@ -50,7 +51,7 @@ class Region:
         self, conditions: Sequence[Condition], rows: np.ndarray, text: str, resolution: int = 0
     ) -> None:
         self.rows, self.k, self.r = rows, *rows.shape
-        self.step = _STEP / 2**resolution
+        self.resolution, self.step = resolution, _STEP / 2**resolution
         self.inside: list[Condition] = []
         self.outside: list[Condition] = []
         for condition in conditions:
@@ -78,6 +79,16 @@ class Region:
             )
         return affine or result
 
+    @property
+    def is_bounded(self) -> bool:
+        """Whether there are any conditions."""
+        return bool(self.inside or self.outside)
+
+    @property
+    def own_conditions(self) -> list[tuple[int, Smooth]]:
+        """Signs and functions of the conditions on x alone."""
+        return [(c.sign, f) for c, f in zip(self.inside, self._inside, strict=True)]
+
     def inner(self, nodes: Nodes, omega: np.ndarray) -> Nodes:
         """Nodes that satisfy the conditions on x alone; the boundary is smoothed over a step."""
         if not self.inside:
@@ -85,8 +96,8 @@ class Region:
         x = (self.rows @ omega)[:, nodes.sample] + nodes.x
         log_weight = nodes.log_weight.copy()
         with np.errstate(divide="ignore", invalid="ignore"):
-            for condition, f in zip(self.inside, self._inside, strict=True):
-                value = condition.sign * f.value(x)
+            for sign, f in self.own_conditions:
+                value = sign * f.value(x)
                 if not nodes.tangents:
                     log_weight[~(value > 0)] = -np.inf
                     continue
@@ -192,6 +203,14 @@ class Region:
 
         Returns the prior mean of each node, its place in standard deviations, its log weight.
         """
+        places = self.changes_across(omega, V)
+        return _panels(places, omega.shape[1], _FINER * self.step, reach=_NEARER)
+
+    def changes_across(self, omega: np.ndarray, V: np.ndarray) -> list[np.ndarray]:
+        """Where the region changes along the only direction of the formula.
+
+        Arrays (places, m) for prior means (r, m), in standard deviations from them; NaN for none.
+        """
         row = self.rows[0]
         direction = V @ row / np.sqrt(row @ V @ row)
         functions = list(self._inside)
@@ -205,7 +224,7 @@ class Region:
         inside = self.rows @ omega, self.rows @ direction
         for f in functions:
             places.append(_zeros(f, *(inside if f in self._inside else (omega, direction))))
-        return _panels(places, omega.shape[1], _FINER * self.step, reach=_NEARER)
+        return places
 
     def _order(self, V: np.ndarray) -> list[int]:
         """Order of the free directions: the closed one last, the widest of those possible."""
@@ -234,6 +253,25 @@ class Region:
             functions = [Smooth(tree, np.eye(self.r)) for tree in trees]
             levels.append([f for f in functions if f.degree_along(T[j - 1]) in (1, 2)])
         return levels[::-1]
+
+
+def add_parts(
+    parts: Sequence[tuple[Region, Nodes]], omega: np.ndarray, V: np.ndarray, moments: MomentSums
+) -> None:
+    """Add nodes, each with the weight of its region, to the moments of all samples.
+
+    Nodes of large weight first: a region has at most probability one, so what is far below the
+    mass of a sample by then cannot count.
+    """
+    best = np.full(omega.shape[1], -np.inf)
+    for _, nodes in parts:
+        np.maximum.at(best, nodes.sample, nodes.log_weight)
+    best -= _LOST
+    for region, nodes in parts:
+        region.add(nodes, omega, V, (best, np.full(len(best), np.inf)), moments)
+    floor = moments.top - _LOST
+    for region, nodes in parts:
+        region.add(nodes, omega, V, (floor, best), moments)
 
 
 def _along(tree: Node, row: np.ndarray) -> Node:
