@@ -153,3 +153,34 @@ def test_little_noise_is_no_obstacle(text, noise):
 def test_curved_formulas_of_several_forms_have_no_layers():
     with pytest.raises(OutOfRegime, match="depends on 2 directions at once"):
         Layers(Target("tanh(z1) + z2**2", noise=0.01))
+
+
+@pytest.mark.parametrize(
+    ("text", "noise"),
+    [
+        ("z1*z2 + z3**2", 0.1),
+        ("z1**2 - z2**2", 0.2),
+        ("He2(z1) + sign(z2)", 0.3),
+        ("relu(z1) + relu(z2)", 0.1),  # a constant where both are off
+    ],
+)
+def test_outcomes_are_those_of_panels_over_z(text, noise):
+    """Means over the label of g g^T and log Z, from nodes over z and Fourier transforms of labels.
+
+    Would catch: labels beyond those without noise left out, weights of the inner label.
+    """
+    target = Target(text, noise=noise)
+    V = 0.5 * np.eye(target.r) + 0.04
+    omega = stream(0, "test", text=text).standard_normal((6, target.r))
+    channel = posterior_channel(target)
+    expected = channel._on_panels(omega, V, channel._chosen_panels(V) or [0.15] * channel.part.k)
+    found = Layers(target, 1).outcomes(omega, V)
+
+    def means(out):
+        chance = out.weight * np.exp(out.log_z)
+        J = np.einsum("mk,mki,mkj->mij", chance, out.g, out.g)
+        return chance.sum(axis=1), J, np.sum(np.where(chance > 0, chance * out.log_z, 0), axis=1)
+
+    np.testing.assert_allclose(means(found)[0], 1.0, atol=1e-5)
+    for one, other in zip(means(found)[1:], means(expected)[1:], strict=True):
+        np.testing.assert_allclose(one, other, rtol=2e-4, atol=2e-4)

@@ -25,10 +25,10 @@ from .atoms import Atoms, distinct
 from .base import Outcomes, Posterior, PosteriorChannel
 from .convolved_products import ConvolvedProduct, convolved_product, is_diagonal
 from .formulas import formulas
-from .label_rule import LabelRule, label_rule, probe_points
+from .label_rule import LabelRule, label_rule, outcomes_on
 from .moment_sums import MomentSums
 from .region import add_parts
-from .sheet import Sheet
+from .sheet import Sheet, inner_ranges, label_ranges
 
 _SAME = 1e-7  # relative distance from an atom below which a label is taken for it
 _ROUNDING = 1e-5
@@ -117,17 +117,7 @@ class DeterministicPosterior(PosteriorChannel):
         rule = self._rule(omega, V)
         y = np.concatenate([rule.y, np.tile(self._values, (m, 1))], axis=1)
         weight = np.concatenate([rule.dy, np.ones((m, len(self._values)))], axis=1)
-        k = y.shape[1]
-        used = np.flatnonzero(weight.ravel() > 0)
-        found = self.posterior(y.ravel()[used], np.repeat(omega, k, axis=0)[used], V)
-        log_z, g = np.full(m * k, -np.inf), np.zeros((m * k, self.r))
-        log_z[used], g[used] = found.log_z, found.g
-        shape = (m, k, self.r, self.r)
-        dg = None
-        if curvature:
-            dg = np.zeros(shape)
-            dg.reshape(m * k, self.r, self.r)[used] = found.dg
-        return Outcomes(y, weight, log_z.reshape(m, k), g.reshape(shape[:3]), dg)
+        return outcomes_on(self.posterior, y, weight, omega, V, curvature=curvature)
 
     def _convolved(self) -> ConvolvedProduct | None:
         """Rule for a product of powers of all variables that no other rule does well."""
@@ -170,24 +160,21 @@ class DeterministicPosterior(PosteriorChannel):
         return total
 
     def _rule(self, omega: np.ndarray, V: np.ndarray) -> LabelRule:
-        probe = np.linalg.cholesky(V) @ probe_points(self.r)
-        z = probe[:, :, None] + omega.T[:, None, :]
-        ends = np.array([sheet.range(z, omega.T, V) for sheet in self._sheets])
-        critical = np.concatenate([sheet.critical_values for sheet in self._sheets])
-        if len(self._sheets) == 1:  # in the inner label, where nothing is squeezed
-            rule = self._sheets[0].labels_of_form(omega.T, V)
-            if rule is None:
-                rule = label_rule(ends[:, 0], ends[:, 1], critical, self.resolution)
-            y = self._sheets[0].relabeled.label(rule.y)
-            _, log_slope = self._sheets[0].relabeled(y)
-            with np.errstate(over="ignore", invalid="ignore"):
-                dy = np.where(rule.dy > 0, rule.dy * np.exp(-log_slope), 0.0)
-            return LabelRule(y, np.where(np.isfinite(dy), dy, 0.0))
-        ends = np.array([s.relabeled.label(e) for s, e in zip(self._sheets, ends, strict=True)])
-        critical = np.concatenate(
-            [*(s.relabeled.label(s.critical_values) for s in self._sheets), self._values]
-        )
-        return label_rule(ends.min(axis=1), ends.max(axis=1), distinct(critical), self.resolution)
+        if len(self._sheets) > 1:
+            low, high = label_ranges(self._sheets, omega, V)
+            critical = np.concatenate([*map(Sheet.critical_labels, self._sheets), self._values])
+            return label_rule(low, high, distinct(critical), self.resolution)
+        # In the inner label, where nothing is squeezed.
+        sheet = self._sheets[0]
+        rule = sheet.labels_of_form(omega.T, V)
+        if rule is None:
+            low, high = inner_ranges(self._sheets, omega, V)
+            rule = label_rule(low, high, sheet.critical_values, self.resolution)
+        y = sheet.relabeled.label(rule.y)
+        _, log_slope = sheet.relabeled(y)
+        with np.errstate(over="ignore", invalid="ignore"):
+            dy = np.where(rule.dy > 0, rule.dy * np.exp(-log_slope), 0.0)
+        return LabelRule(y, np.where(np.isfinite(dy), dy, 0.0))
 
     def check_labels(self, y: np.ndarray) -> None:
         """Raise :class:`~gradone.BadData` if some label cannot come out of this channel."""
@@ -212,9 +199,7 @@ class DeterministicPosterior(PosteriorChannel):
         low, high = interval(expression.tree)
         points = stream(0, "points", r=self.r, what="range").standard_normal((_CLOUD, self.r))
         values = np.concatenate([expression(scale * points) for scale in (0.3, 1.0, 4.0, 12.0)])
-        critical = np.concatenate(
-            [self._values, *(s.relabeled.label(s.critical_values) for s in self._sheets)]
-        )
+        critical = np.concatenate([self._values, *map(Sheet.critical_labels, self._sheets)])
         if len(critical) and np.nanmin(values) >= critical.min() - _ROUNDING:
             low = max(low, float(critical.min()))
         if len(critical) and np.nanmax(values) <= critical.max() + _ROUNDING:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from ...base.seeds import stream
 from ...calculus.line import gauss_legendre
+from .base import Outcomes, Posterior
 
 _NODES = 36  # in each interval
 PROBE_RADIUS = 6.0  # in standard deviations
@@ -74,6 +76,28 @@ def label_rule(
     )
     y, dy = np.where(covered[..., None], y, 0.0), width * weight
     return LabelRule(y.transpose(1, 0, 2).reshape(m, -1), dy.transpose(1, 0, 2).reshape(m, -1))
+
+
+def outcomes_on(
+    posterior: Callable[[np.ndarray, np.ndarray, np.ndarray], Posterior],
+    y: np.ndarray,
+    weight: np.ndarray,
+    omega: np.ndarray,
+    V: np.ndarray,
+    *,
+    curvature: bool = False,
+) -> Outcomes:
+    """Outcomes at prior means `omega` (m, r) from the posteriors of given labels (m, k)."""
+    (m, k), r = y.shape, omega.shape[1]
+    used = np.flatnonzero(weight.ravel() > 0)
+    found = posterior(y.ravel()[used], np.repeat(omega, k, axis=0)[used], V)
+    log_z, g = np.full(m * k, -np.inf), np.zeros((m * k, r))
+    log_z[used], g[used] = found.log_z, found.g
+    dg = None
+    if curvature:
+        dg = np.zeros((m, k, r, r))
+        dg.reshape(m * k, r, r)[used] = found.dg
+    return Outcomes(y, weight, log_z.reshape(m, k), g.reshape(m, k, r), dg)
 
 
 @lru_cache(maxsize=4)

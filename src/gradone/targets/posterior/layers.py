@@ -13,6 +13,7 @@ function is one more variable, in which it is linear: no nodes are needed.
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -21,13 +22,18 @@ from ...base.errors import OutOfRegime
 from ...calculus.line import gauss_legendre
 from ..target import Target
 from .algebraic_levels import is_quadratic, quadratic_levels
-from .base import Posterior
+from .atoms import distinct
+from .base import Outcomes, Posterior
 from .formulas import Formula, formulas
+from .label_rule import label_rule, outcomes_on
 from .level_set import Nodes
 from .moment_sums import MomentSums
 from .region import Region, add_parts
+from .sheet import Sheet, label_ranges
 from .smooth import Smooth, used_rows
 
+_REACH = 7.0  # of the noise beyond labels without it, in its standard deviations
+_FEW = 2  # formulas of three variables or more whose labels are affordable at many prior means
 _FIRST = 0.5  # first interval on a line, in standard deviations
 _STEP = 2.2  # last interval, in widths of the layer
 _NODES = 3  # of an interval
@@ -67,7 +73,7 @@ class Layers:
     """
 
     def __init__(self, target: Target, resolution: int = 0) -> None:
-        self.r = target.r
+        self.r, self.target, self.resolution = target.r, target, resolution
         self._layers = [_layer(part, target, resolution) for part in formulas(target.expression)]
 
     @property
@@ -86,6 +92,39 @@ class Layers:
             ]
             add_parts(parts, omega.T, V, moments)
         return moments.posterior(V)
+
+    @property
+    def needs_no_nodes(self) -> bool:
+        """Whether the target is quadratic."""
+        return not any(isinstance(layer, _Line) for layer in self._layers)
+
+    @property
+    def has_outcomes(self) -> bool:
+        """Whether all labels of many prior means can be afforded."""
+        return self.r < 3 or sum(isinstance(layer, _Line) for layer in self._layers) <= _FEW
+
+    def outcomes(self, omega: np.ndarray, V: np.ndarray, *, curvature: bool = False) -> Outcomes:
+        """Every label that may come out at the prior means `omega` (m, r), covariance `V`.
+
+        Labels without noise end, or are dense, at critical ones; with it they go a bit further.
+        """
+        low, high = label_ranges(self._sheets, omega, V)
+        values, m = self._constants, len(omega)
+        low, high = (np.concatenate([end, np.tile(values[:, None], m)]) for end in (low, high))
+        reach = _REACH * math.sqrt(self.target.noise)
+        critical = np.concatenate([*map(Sheet.critical_labels, self._sheets), values])
+        rule = label_rule(low - reach, high + reach, distinct(critical), self.resolution)
+        return outcomes_on(self.posterior, rule.y, rule.dy, omega, V, curvature=curvature)
+
+    @cached_property
+    def _sheets(self) -> list[Sheet]:
+        parts = formulas(self.target.expression)
+        return [Sheet(p, self.target.text, self.resolution) for p in parts if p.constant is None]
+
+    @cached_property
+    def _constants(self) -> np.ndarray:
+        parts = formulas(self.target.expression)
+        return np.array([p.constant for p in parts if p.constant is not None])
 
 
 class _Layer(Protocol):
@@ -149,7 +188,7 @@ class _Line:
         y: np.ndarray,
         omega: np.ndarray,
         V: np.ndarray,
-        moments: MomentSums,  # noqa: ARG002
+        moments: MomentSums,
     ) -> Parts:
         y = y[block]
         if not len(self.f.rows):
@@ -157,8 +196,8 @@ class _Line:
             return [(self.region, Nodes(block, np.zeros((0, len(y))), self._log_noise(gap), ()))]
         row, omega = self.f.rows[0], omega[:, block]
         changes = self.region.changes_across(omega, V) if self.region.is_bounded else []
-        nodes = self._nodes(y, row @ omega, math.sqrt(row @ V @ row), changes)
-        sample, x, log_weight = nodes
+        scale = math.sqrt(row @ V @ row)
+        sample, x, log_weight = self._nodes(y, row @ omega, scale, changes)
         return [(self.region, Nodes(block[sample], x[None], log_weight, ()))]
 
     def _log_noise(self, gap: np.ndarray) -> np.ndarray:
@@ -196,8 +235,8 @@ class _Line:
             u = (u[kept][:, None] + np.array([-0.5, 0.5]) * length).ravel()
             parts.append((sample[is_last], u[is_last] - length / 2, u[is_last] + length / 2))
             sample, u, bend = sample[~is_last], u[~is_last], bend[~is_last]
-        columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
-        sample, low, high = _cut(*columns, changes)
+        sample, low, high = (np.concatenate(column) for column in zip(*parts, strict=True))
+        sample, low, high = _cut(sample, low, high, changes)
         sample, low, high = self._within(sample, low, high, mean, scale)
         order = np.argsort(sample, kind="stable")
         sample, low, size = sample[order], low[order], (high - low)[order]

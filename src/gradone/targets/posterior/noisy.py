@@ -113,7 +113,9 @@ class NoisyPosterior(PosteriorChannel):
         )
         self._breaks = [len(breaks) for breaks in breaks_by_axis(self._planes, self.part.k)]
         self._lattice_step: tuple[np.ndarray, float | None] | None = None
-        self._panel_steps: list[tuple[np.ndarray, list[float]]] = []  # the last that were chosen
+        self._panel_steps: list[
+            tuple[np.ndarray, list[float] | None]
+        ] = []  # the last that were chosen
 
     def finer(self) -> NoisyPosterior:
         """Channel that halves the steps which this one chooses."""
@@ -243,8 +245,13 @@ class NoisyPosterior(PosteriorChannel):
 
     def outcomes(self, omega: np.ndarray, V: np.ndarray, *, curvature: bool = False) -> Outcomes:
         """Every label that may come out at the prior means `omega` (m, r), covariance `V`."""
-        steps = [step / 2**self.resolution for step in self._chosen_panels(V)]
-        return self._on_panels(np.asarray(omega, dtype=np.float64), V, steps, curvature)
+        omega = np.asarray(omega, dtype=np.float64)
+        is_quadratic = self._layers is not None and self._layers.needs_no_nodes
+        chosen = None if is_quadratic and self.r > 2 else self._chosen_panels(V)
+        if chosen is None:
+            assert self._layers is not None
+            return self._layers.outcomes(omega, V, curvature=curvature)
+        return self._on_panels(omega, V, [h / 2**self.resolution for h in chosen], curvature)
 
     def _on_panels(
         self, omega: np.ndarray, V: np.ndarray, steps: list[float], curvature: bool = False
@@ -284,14 +291,19 @@ class NoisyPosterior(PosteriorChannel):
         ]
         return max(1, int(_CHUNK / math.prod(lines)))
 
-    def _chosen_panels(self, V: np.ndarray) -> list[float]:
-        """Steps along each coordinate, halved until the mean of g g^T does not change."""
+    def _chosen_panels(self, V: np.ndarray) -> list[float] | None:
+        """Steps along each coordinate, halved until the mean of g g^T does not change.
+
+        None if they would be too small and there are layers around the level sets.
+        """
         k = self.part.k
         change = _ROUGH_CHANGE if self.is_rough else _CHANGE
         steps = [_COARSEST] * k
         for last, chosen in self._panel_steps:
             if _similar(V, last, change):
                 return chosen
+            if chosen is None:
+                continue
             steps = [min(h / _FINER**2, _COARSEST) for h in chosen]  # a bit coarser to begin with
         values, vectors = np.linalg.eigh(np.eye(self.r) - V)
         # Not all at 0 when nothing is known yet: there, symmetry may hide an error.
@@ -315,6 +327,9 @@ class NoisyPosterior(PosteriorChannel):
             if math.prod(2 * self._reach / h for h in finer) > _MAX_OUTCOME_NODES[k]:
                 if error < _OUTCOME_FAILED:
                     break
+                if self._layers is not None and self._layers.has_outcomes:
+                    self._panel_steps[:] = [(np.array(V), None)]
+                    return None
                 raise NotConverged(
                     f"E[g g^T] of '{self.target.text}' with noise = {self.noise:g} is known only "
                     f"to {error:.0e} with the finest nodes allowed: the noise is too small for an "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
@@ -16,7 +17,7 @@ from .algebraic_levels import is_quadratic
 from .atoms import distinct
 from .formulas import Formula
 from .label_mean import mean_in_region
-from .label_rule import PROBE_RADIUS, LabelRule
+from .label_rule import PROBE_RADIUS, LabelRule, probe_points
 from .level_set import LevelSet, Nodes
 from .moment_sums import MomentSums
 from .region import Region
@@ -189,6 +190,10 @@ class Sheet:
             values = np.concatenate([values, self.f.value(np.array([edges]))])
         return values
 
+    def critical_labels(self) -> np.ndarray:
+        """The same as labels of the target."""
+        return np.asarray(self.relabeled.label(self.critical_values))
+
     @cached_property
     def axis_roots(self) -> AxisRoots:
         """Roots of a formula of one form."""
@@ -198,6 +203,25 @@ class Sheet:
     def level_set(self) -> LevelSet:
         """Level sets of a formula of several forms."""
         return LevelSet(self.f, self.resolution)
+
+
+def inner_ranges(
+    sheets: Sequence[Sheet], omega: np.ndarray, V: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Smallest and largest inner label (sheets, m) near prior means (m, r); NaN for none."""
+    probe = np.linalg.cholesky(V) @ probe_points(len(V))
+    z = probe[:, :, None] + omega.T[:, None, :]
+    low, high = zip(*(sheet.range(z, omega.T, V) for sheet in sheets), strict=True)
+    return np.array(low), np.array(high)
+
+
+def label_ranges(
+    sheets: Sequence[Sheet], omega: np.ndarray, V: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The same of the labels of the target."""
+    ends = np.stack(inner_ranges(sheets, omega, V), axis=1)
+    ends = np.array([s.relabeled.label(e) for s, e in zip(sheets, ends, strict=True)])
+    return ends.min(axis=1), ends.max(axis=1)
 
 
 def _points_of_change(tree: Node) -> list[float]:
