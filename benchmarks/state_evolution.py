@@ -89,6 +89,9 @@ POINTS = [  # target, noise, alpha, limit in seconds
     ("tanh(z1*z2) + 0.5*z3", 0.05, 2.5, 10.0),
     ("z1**2 + sign(z1*z2*z3)", 0.0, 3.0, 10.0),
     ("z1*z2*z3", 0.0, 3.2, 10.0),  # up to perfect recovery
+    ("z1*z2 + z3**2", 0.0, 2.0, 10.0),
+    ("z1*z2 + z3**2", 0.1, 2.0, 10.0),
+    ("z1**2 + z2*z3", 0.01, 2.0, 10.0),
 ]
 
 

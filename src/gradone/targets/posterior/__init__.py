@@ -27,7 +27,8 @@ def posterior_channel(target: Target, *, resolution: int = 0) -> PosteriorChanne
     if target.r > MAX_DIRECTIONS:
         raise OutOfRegime(
             f"the posterior of z is an integral over r = {target.r} directions, at most "
-            f"{MAX_DIRECTIONS} can be done"
+            f"{MAX_DIRECTIONS} can be done. Choose a target of fewer directions, or a learner that "
+            "need not know the link, as SpectralDirections or GiantStep."
         )
     target = essential_target(target)
     if target.channel.kind == "discrete":
