@@ -150,6 +150,17 @@ def test_little_noise_is_no_obstacle(text, noise):
         )
 
 
+def test_a_linear_part_is_noise_enough():
+    """Would catch: layers of no width where the label itself has no noise."""
+    target, V = Target("relu(z1) + relu(z2) + z3/5"), 0.5 * np.eye(3)
+    y, omega = draws(target, 40, V)
+    with_noise = Target("relu(z1) + relu(z2)", noise=V[2, 2] / 25)
+    found = posterior_channel(target).posterior(y, omega, V)
+    other = Layers(with_noise).posterior(y - omega[:, 2] / 5, omega[:, :2], V[:2, :2])
+    np.testing.assert_allclose(found.log_z, other.log_z, atol=0.02)
+    assert np.linalg.norm(found.g[:, :2] - other.g) < 0.01 * np.linalg.norm(other.g)
+
+
 def test_curved_formulas_of_several_forms_have_no_layers():
     with pytest.raises(OutOfRegime, match="depends on 2 directions at once"):
         Layers(Target("tanh(z1) + z2**2", noise=0.01))

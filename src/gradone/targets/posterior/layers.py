@@ -75,11 +75,22 @@ class Layers:
     def __init__(self, target: Target, resolution: int = 0) -> None:
         self.r, self.target, self.resolution = target.r, target, resolution
         self._layers = [_layer(part, target, resolution) for part in formulas(target.expression)]
+        self._lines = sum(isinstance(layer, _Line) for layer in self._layers)
+
+    @property
+    def needs_no_nodes(self) -> bool:
+        """Whether the target is quadratic."""
+        return not self._lines
 
     @property
     def worth(self) -> int:
         """Nodes of a lattice over z that take as long."""
-        return _LATTICE[self.r] * sum(isinstance(layer, _Line) for layer in self._layers)
+        return _LATTICE[self.r] * self._lines
+
+    @property
+    def has_outcomes(self) -> bool:
+        """Whether all labels of many prior means can be afforded."""
+        return self.r < 3 or self._lines <= _FEW
 
     def posterior(self, y: np.ndarray, omega: np.ndarray, V: np.ndarray) -> Posterior:
         """Posterior at labels `y` (n,), prior means `omega` (n, r), covariance `V` (r, r)."""
@@ -92,16 +103,6 @@ class Layers:
             ]
             add_parts(parts, omega.T, V, moments)
         return moments.posterior(V)
-
-    @property
-    def needs_no_nodes(self) -> bool:
-        """Whether the target is quadratic."""
-        return not any(isinstance(layer, _Line) for layer in self._layers)
-
-    @property
-    def has_outcomes(self) -> bool:
-        """Whether all labels of many prior means can be afforded."""
-        return self.r < 3 or sum(isinstance(layer, _Line) for layer in self._layers) <= _FEW
 
     def outcomes(self, omega: np.ndarray, V: np.ndarray, *, curvature: bool = False) -> Outcomes:
         """Every label that may come out at the prior means `omega` (m, r), covariance `V`.

@@ -142,8 +142,11 @@ class NoisyPosterior(PosteriorChannel):
 
     @cached_property
     def _layers(self) -> Layers | None:
-        """Rule for thin layers around level sets, None if there is none."""
-        if self.part.k < 2:
+        """Rule for thin layers around level sets, None if there is none.
+
+        A linear part is a noise of its own, and one nonlinear direction needs no other rule.
+        """
+        if self.part.k < 2 or not self.noise:
             return None
         try:
             return Layers(self.target, self.resolution)
