@@ -138,6 +138,8 @@ def test_amp_climbs_the_grand_staircase():
         ("max(z1, z2)", 0.0, 2.0),
         ("z1*z2 + z3**2", 0.0, 2.0),
         ("sign(z1 + z2**2 - 1)", 0.0, 4.0),
+        ("z1**2 + z2**2", 0.01, 3.0),
+        ("z1*z2 + z3**2", 0.1, 3.0),
     ],
 )
 def test_amp_follows_state_evolution_on_targets_that_nobody_derived(text, noise, alpha, start):

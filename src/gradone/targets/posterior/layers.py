@@ -64,7 +64,7 @@ class Layers:
 
     Examples
     --------
-    Phase retrieval: the label says |z|, up to its noise.
+    Phase retrieval: the label says how large z is, up to its noise.
 
     >>> layers = Layers(Target("z**2", noise=1e-4))
     >>> found = layers.posterior(np.array([4.0]), np.array([[0.3]]), np.array([[0.5]]))
