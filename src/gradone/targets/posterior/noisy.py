@@ -113,9 +113,8 @@ class NoisyPosterior(PosteriorChannel):
         )
         self._breaks = [len(breaks) for breaks in breaks_by_axis(self._planes, self.part.k)]
         self._lattice_step: tuple[np.ndarray, float | None] | None = None
-        self._panel_steps: list[
-            tuple[np.ndarray, list[float] | None]
-        ] = []  # the last that were chosen
+        # The last that were chosen.
+        self._panel_steps: list[tuple[np.ndarray, list[float] | None]] = []
 
     def finer(self) -> NoisyPosterior:
         """Channel that halves the steps which this one chooses."""
