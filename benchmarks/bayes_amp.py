@@ -20,11 +20,11 @@ from _timing import interleaved_best
 from scipy.integrate import quad
 
 import gradone as gd
-from gradone.learners._amp_iteration import run_amp
+from gradone.channels import posterior_channel
 from gradone.learners._callbacks import Step
-from gradone.learners._products import StandardizedProducts
 from gradone.learners._standardize import standardization
-from gradone.targets.posterior import posterior_channel
+from gradone.learners.bayes._amp_iteration import run_amp
+from gradone.learners.bayes._products import StandardizedProducts
 
 PARITY = gd.Target("sign(z1*z2)")
 SHARES = {

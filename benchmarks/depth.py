@@ -26,8 +26,8 @@ from gradone import Sight, predict
 from gradone.learners import Layerwise
 
 # The public kernel ridge solves for n coefficients, too many here; this is the same fit.
-from gradone.learners._deep_data import split_data
-from gradone.learners._deep_quadratic import quadratic_fit, quadratic_refit
+from gradone.learners.depth._data import split_data
+from gradone.learners.depth._quadratic import quadratic_fit, quadratic_refit
 
 FRESH = 10_000
 LIMIT = 2.0  # GB

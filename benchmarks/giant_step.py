@@ -21,7 +21,7 @@ from _timing import interleaved_best, options, report
 
 from gradone import Target
 from gradone.learners import GiantStep
-from gradone.learners._giant_gradient import FirstLayer, GradientSum
+from gradone.learners.giant._gradient import FirstLayer, GradientSum
 from gradone.targets.activation import Activation
 
 N, D, WIDTH, ROWS = 16384, 512, 1024, 2048

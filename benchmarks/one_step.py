@@ -18,7 +18,7 @@ from _timing import interleaved_best, options
 from scipy.integrate import quad
 
 import gradone as gd
-from gradone.theory._one_step_model import OneStep
+from gradone.theory.giant._one_step_model import OneStep
 
 ALPHA, BETA, RIDGE = 1.6, 1.0, 0.1
 LIMIT, RATIO = 2e-3, 500.0

@@ -15,9 +15,9 @@ import numpy as np
 from _timing import interleaved_best, options
 
 import gradone as gd
-from gradone.targets.posterior.shared_labels import landscape_of, shared_labels
-from gradone.theory._fixed_points import StateEvolution
-from gradone.theory._state_evolution import averages, overlap_step
+from gradone.channels.shared_labels import landscape_of, shared_labels
+from gradone.theory.bayes._fixed_points import StateEvolution
+from gradone.theory.bayes._state_evolution import averages, overlap_step
 
 NOISELESS = {
     "z1*z2": 0.5938,

@@ -79,6 +79,7 @@ _ROOMS = (
     "analysis",
     "base",
     "calculus",
+    "channels",
     "charts",
     "dynamics",
     "experiments",

@@ -7,7 +7,7 @@ import gradone as gd
 from gradone.experiments.depth_metrics import effective_dimension, gram_spectrum
 from gradone.experiments.depth_monitor import OverlapMonitor
 from gradone.learners import JointNetwork, Layerwise
-from gradone.learners._deep_directions import label_spectrum, rank_scores
+from gradone.learners.depth._directions import label_spectrum, rank_scores
 from gradone.theory import first_stage, gram_levels
 
 P = "He2(z)/2 + He3(z)/6"

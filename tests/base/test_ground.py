@@ -1,6 +1,7 @@
 """Registries, errors, memory, arrays, cache folder."""
 
 import pickle
+import sys
 
 import numpy as np
 import pytest
@@ -27,20 +28,27 @@ def test_a_name_is_registered_once():
         learners.add("sgd")(type("OtherSGD", (), {}))
 
 
-def test_a_room_is_scanned_at_the_first_look_up(tmp_path, monkeypatch):
+def test_one_look_up_loads_one_file(tmp_path, monkeypatch):
     room = tmp_path / "some_room"
-    room.mkdir()
+    (room / "family").mkdir(parents=True)
     (room / "__init__.py").write_text(
         "from gradone.base.registry import Registry\nTHINGS = Registry('thing', 'some_room')\n"
     )
     (room / "one.py").write_text("from some_room import THINGS\nTHINGS.add('one')(1)\n")
     (room / "_private.py").write_text("raise RuntimeError\n")
+    (room / "family" / "__init__.py").write_text("")
+    (room / "family" / "two_b.py").write_text(
+        "from some_room import THINGS\nTHINGS.add('two-b')(2)\n"
+    )
     monkeypatch.syspath_prepend(tmp_path)
     from some_room import THINGS
 
-    assert list(THINGS) == ["one"]
+    assert THINGS["two-b"] == 2
+    assert "some_room.family.two_b" in sys.modules
+    assert "some_room.one" not in sys.modules
+    assert list(THINGS) == ["one", "two-b"]
     assert "one" in THINGS
-    assert len(THINGS) == 1
+    assert len(THINGS) == 2
 
 
 def test_errors_survive_a_process_boundary():

@@ -8,6 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from gradone.charts import CHARTS
+from gradone.gallery import FIGURES
+from gradone.learners import LEARNERS
+from gradone.theory import THEORIES
+
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "gradone"
 MODULES = sorted(SOURCE.rglob("*.py"))
@@ -40,6 +45,18 @@ def test_module_says_what_it_is(tree):
 
 def test_module_name_has_a_meaning(module):
     assert module.stem not in {"utils", "misc", "helpers", "common"}
+
+
+@pytest.mark.parametrize("registry", [CHARTS, FIGURES, LEARNERS, THEORIES], ids=lambda r: r.kind)
+def test_a_registered_thing_stands_in_the_file_of_its_name(registry):
+    places = {name: registry[name].__module__.rpartition(".")[2] for name in registry}
+    assert places == {name: name.replace("-", "_") for name in registry}
+
+
+@pytest.mark.parametrize("room", ["gallery", "learners", "theory"])
+def test_rooms_have_the_families_of_the_field(room):
+    found = {path.parent.name for path in (SOURCE / room).glob("*/__init__.py")}
+    assert found - {"tables"} == {"bayes", "lazy", "sgd", "giant", "depth"}
 
 
 def test_module_runs_no_text_and_reads_no_pickle(tree):

@@ -44,3 +44,13 @@ def test_import_costs_little_more_than_numpy():
 
 def test_help_is_quick():
     assert cpu_seconds("-c", "from gradone.cli import main; main()", "--help", runs=3) < 0.6
+
+
+def test_one_theory_and_one_learner_load_their_own_family():
+    """Would catch: a registry that imports the whole room to find one name."""
+    found = imported_by("import gradone; gradone.theory.THEORIES['random_features']")
+    others = [f"gradone.theory.{family}" for family in ("bayes", "sgd", "giant", "depth")]
+    assert found.isdisjoint(others)
+    found = imported_by("import gradone; gradone.learners.OnlineSGD")
+    others = [f"gradone.learners.{family}" for family in ("bayes", "lazy", "depth", "tables")]
+    assert found.isdisjoint(others)

@@ -12,8 +12,8 @@ import pytest
 import gradone as gd
 from gradone.learners import FeatureClassifier, FeatureRegressor, SpectralDirections, load_model
 from gradone.learners.stored_models import SCHEMA
-from gradone.learners.tabular import TableModel, encoder_of
-from gradone.learners.tabular.table import table_of
+from gradone.learners.tables.tabular import TableModel, encoder_of
+from gradone.learners.tables.tabular.table import table_of
 
 from .rotated import product_plus_linear, rotated, sign_product
 

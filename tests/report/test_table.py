@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from gradone.learners import FeatureClassifier, FeatureRegressor
-from gradone.learners.tabular import encoder_of
-from gradone.learners.tabular.table import table_of
+from gradone.learners.tables.tabular import encoder_of
+from gradone.learners.tables.tabular.table import table_of
 from gradone.report.table import Prepared, fit_prepared, prepare
 from gradone.report.table import words as say
 from gradone.report.table.comparison import Comparison, Entry, score

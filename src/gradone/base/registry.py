@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from importlib.metadata import entry_points
 from typing import Any, TypeVar
 
@@ -14,7 +15,11 @@ Thing = TypeVar("Thing")
 
 
 class Registry:
-    """Named things of one kind, found by scanning a package on first look-up.
+    """Named things of one kind, each in the file of its name, loaded when it is asked for.
+
+    The thing ``"giant_step"`` stands in ``<room>/giant_step.py`` or in ``<room>/<family>/`` (a
+    hyphen of the name is an underscore of the file), so one look-up imports one file. Only who
+    asks for all of them (iteration) imports the whole room.
 
     Parameters
     ----------
@@ -53,19 +58,45 @@ class Registry:
 
         return register
 
+    @cached_property
+    def files(self) -> dict[str, str]:
+        """Public files of the room and of its families: last part of the name to the whole name."""
+        if not self.room:
+            return {}
+        found = {}
+        for folder in importlib.import_module(self.room).__path__:
+            for module in pkgutil.iter_modules([folder]):
+                if module.name.startswith("_"):
+                    continue
+                where = f"{self.room}.{module.name}"
+                if not module.ispkg:
+                    found[module.name] = where
+                    continue
+                for inner in pkgutil.iter_modules([f"{folder}/{module.name}"]):
+                    if not inner.name.startswith("_"):
+                        found[inner.name] = f"{where}.{inner.name}"
+        return found
+
     def _scan(self) -> None:
         if self._scanned:
             return
         self._scanned = True
-        package = importlib.import_module(self.room)
-        for module in pkgutil.iter_modules(package.__path__):
-            if not module.name.startswith("_"):
-                importlib.import_module(f"{self.room}.{module.name}")
+        for file in self.files.values():
+            importlib.import_module(file)
         for point in entry_points(group=self.room):
             self.add(point.name)(point.load())
 
+    def _find(self, name: str) -> None:
+        """Load the file that has the name of a thing; everything if there is none."""
+        if name in self._things or self._scanned:
+            return
+        if file := self.files.get(name.replace("-", "_")):
+            importlib.import_module(file)
+        if name not in self._things:
+            self._scan()
+
     def __getitem__(self, name: str) -> Any:
-        self._scan()
+        self._find(name)
         try:
             return self._things[name]
         except KeyError:
@@ -86,5 +117,6 @@ class Registry:
         return len(self._things)
 
     def __contains__(self, name: object) -> bool:
-        self._scan()
+        if isinstance(name, str):
+            self._find(name)
         return name in self._things

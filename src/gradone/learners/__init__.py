@@ -20,10 +20,6 @@ if TYPE_CHECKING:
 _FUNCTIONS = ("load_model", "save_model")
 
 
-def _classes() -> dict[str, type]:
-    return {LEARNERS[name].__name__: LEARNERS[name] for name in LEARNERS}
-
-
 def __getattr__(name: str) -> Any:
     # The import system asks for private names and for modules on its way: no reason to load all.
     found: Any = None
@@ -32,12 +28,21 @@ def __getattr__(name: str) -> Any:
 
         found = getattr(stored_models, name)
     elif name[:1].isupper():
-        found = _classes().get(name)
+        found = _class_named(name)
     if found is None:
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
     globals()[name] = found
     return found
 
 
+def _class_named(word: str) -> type | None:
+    """Class of the learner whose file has the same letters: GiantStep is in giant_step.py."""
+    for name in LEARNERS.files:
+        if name.replace("_", "") == word.lower() and name in LEARNERS:
+            found: type = LEARNERS[name]
+            return found if found.__name__ == word else None
+    return None
+
+
 def __dir__() -> list[str]:
-    return sorted({"LEARNERS", *_FUNCTIONS, *_classes()})
+    return sorted({"LEARNERS", *_FUNCTIONS, *(LEARNERS[name].__name__ for name in LEARNERS)})

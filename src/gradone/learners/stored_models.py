@@ -20,16 +20,16 @@ SCHEMA = 1
 _DESCRIPTION = "description"
 # The only modules whose classes a file may name, besides the learners themselves.
 _MODULES = (
-    "feature.calibration",
-    "feature.ensemble",
-    "feature.linear",
-    "feature.machine",
-    "feature.readouts",
-    "feature.rows",
-    "feature.smoother",
-    "feature.stack",
-    "tabular.encoding",
-    "tabular.model",
+    "tables._feature.calibration",
+    "tables._feature.ensemble",
+    "tables._feature.linear",
+    "tables._feature.machine",
+    "tables._feature.readouts",
+    "tables._feature.rows",
+    "tables._feature.smoother",
+    "tables._feature.stack",
+    "tables.tabular.encoding",
+    "tables.tabular.model",
 )
 _UNSAVED = ("_skl_callbacks", "_callback", "_sklearn", "_metadata_request")
 

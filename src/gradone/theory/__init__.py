@@ -1,4 +1,4 @@
-"""Asymptotic predictions of what algorithms learn: one file per theory.
+"""Asymptotic predictions of what algorithms learn: a folder per family, a file per theory.
 
 >>> from gradone.theory import THEORIES
 >>> "bayes_amp" in THEORIES
@@ -13,46 +13,45 @@ from typing import TYPE_CHECKING, Any
 from ._registry import THEORIES as THEORIES
 
 if TYPE_CHECKING:
-    from ._depth_first_stage import first_stage as first_stage
-    from ._depth_gram import gram_levels as gram_levels
-    from ._depth_threshold import first_stage_threshold as first_stage_threshold
-    from ._first_step import first_step_overlap as first_step_overlap
-    from ._one_step_bounds import best_neuron as best_neuron
-    from ._one_step_bounds import risk_bounds as risk_bounds
-    from ._one_step_model import KnownBias as KnownBias
-    from ._one_step_search import optimal_ridge as optimal_ridge
-    from ._one_step_search import optimal_step as optimal_step
-    from .covariates import gaussian_covariates as gaussian_covariates
-    from .feature_ridge import random_feature_ridge as random_feature_ridge
-    from .hitting import hitting_time as hitting_time
-    from .penalties import ridge_from as ridge_from
-    from .power_laws import power_law as power_law
-    from .scaling import phase_diagram as phase_diagram
-    from .scaling import scaling_law as scaling_law
-    from .tables import learning_curve as learning_curve
-    from .thresholds import amp_thresholds as amp_thresholds
+    from .bayes.amp_thresholds import amp_thresholds as amp_thresholds
+    from .depth.first_stage import first_stage as first_stage
+    from .depth.first_stage_threshold import first_stage_threshold as first_stage_threshold
+    from .depth.gram_levels import gram_levels as gram_levels
+    from .giant._one_step_model import KnownBias as KnownBias
+    from .giant.first_step_overlap import first_step_overlap as first_step_overlap
+    from .giant.optimal_step import optimal_ridge as optimal_ridge
+    from .giant.optimal_step import optimal_step as optimal_step
+    from .giant.risk_bounds import best_neuron as best_neuron
+    from .giant.risk_bounds import risk_bounds as risk_bounds
+    from .lazy.gaussian_covariates import gaussian_covariates as gaussian_covariates
+    from .lazy.learning_curve import learning_curve as learning_curve
+    from .lazy.power_law import power_law as power_law
+    from .lazy.random_feature_ridge import random_feature_ridge as random_feature_ridge
+    from .lazy.ridge_from import ridge_from as ridge_from
+    from .lazy.scaling_law import phase_diagram as phase_diagram
+    from .lazy.scaling_law import scaling_law as scaling_law
+    from .sgd.hitting_time import hitting_time as hitting_time
 
-# Public name -> module of this room that defines it, loaded on first use. No module has the name
-# of a function: importing it would put the module in the place of the function.
+# Public name -> file that defines it, loaded on first use.
 _PUBLIC = {
-    "KnownBias": "_one_step_model",
-    "amp_thresholds": "thresholds",
-    "best_neuron": "_one_step_bounds",
-    "first_stage": "_depth_first_stage",
-    "first_stage_threshold": "_depth_threshold",
-    "first_step_overlap": "_first_step",
-    "gaussian_covariates": "covariates",
-    "gram_levels": "_depth_gram",
-    "hitting_time": "hitting",
-    "learning_curve": "tables",
-    "optimal_ridge": "_one_step_search",
-    "optimal_step": "_one_step_search",
-    "phase_diagram": "scaling",
-    "power_law": "power_laws",
-    "random_feature_ridge": "feature_ridge",
-    "ridge_from": "penalties",
-    "risk_bounds": "_one_step_bounds",
-    "scaling_law": "scaling",
+    "KnownBias": "giant._one_step_model",
+    "amp_thresholds": "bayes.amp_thresholds",
+    "best_neuron": "giant.risk_bounds",
+    "first_stage": "depth.first_stage",
+    "first_stage_threshold": "depth.first_stage_threshold",
+    "first_step_overlap": "giant.first_step_overlap",
+    "gaussian_covariates": "lazy.gaussian_covariates",
+    "gram_levels": "depth.gram_levels",
+    "hitting_time": "sgd.hitting_time",
+    "learning_curve": "lazy.learning_curve",
+    "optimal_ridge": "giant.optimal_step",
+    "optimal_step": "giant.optimal_step",
+    "phase_diagram": "lazy.scaling_law",
+    "power_law": "lazy.power_law",
+    "random_feature_ridge": "lazy.random_feature_ridge",
+    "ridge_from": "lazy.ridge_from",
+    "risk_bounds": "giant.risk_bounds",
+    "scaling_law": "lazy.scaling_law",
 }
 
 

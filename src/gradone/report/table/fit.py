@@ -12,7 +12,7 @@ from typing import Any, Literal
 from ...base.errors import BadData
 from ...base.memory import require_memory
 from ...learners.stored_models import save_model
-from ...learners.tabular import TableModel
+from ...learners.tables.tabular import TableModel
 from .comparison import Comparison, Say, compare, fitted_quietly, folds_of
 from .cost import expected_cost
 from .growth import Growth, measure_growth
@@ -189,8 +189,8 @@ def fit_prepared(
 
 def learner_of(task: Task, seed: int) -> Any:
     """The feature learner for a kind of target."""
-    from ...learners.feature_classifier import FeatureClassifier
-    from ...learners.feature_regressor import FeatureRegressor
+    from ...learners.tables.feature_classifier import FeatureClassifier
+    from ...learners.tables.feature_regressor import FeatureRegressor
 
     cls = FeatureClassifier if task == "classification" else FeatureRegressor
     return cls(random_state=seed)

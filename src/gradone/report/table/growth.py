@@ -116,7 +116,7 @@ def _linear_fit(data: Prepared) -> tuple[Any, float]:
 
 def _prediction(data: Prepared, sizes: np.ndarray, penalty: float) -> Prediction:
     """The theory of Gaussian covariates for the linear fit, or the reason why it does not apply."""
-    from ...theory.tables import learning_curve
+    from ...theory.lazy.learning_curve import learning_curve
 
     classes = len(data.classes)
     if classes > 2:

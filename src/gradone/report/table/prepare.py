@@ -10,8 +10,8 @@ from typing import Literal
 import numpy as np
 
 from ...base.errors import BadData
-from ...learners.tabular import Column, Table, TableEncoder, encoder_of, read_table
-from ...learners.tabular.table import listed
+from ...learners.tables.tabular import Column, Table, TableEncoder, encoder_of, read_table
+from ...learners.tables.tabular.table import listed
 from .suspects import leaks, useless_columns
 
 Task = Literal["regression", "classification"]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ...learners.tabular import Column, Table
+from ...learners.tables.tabular import Column, Table
 
 _LEAK = 1e-6  # of the variance of the target that a single column leaves
 

@@ -1,0 +1,1 @@
+"""Figures on message passing, thresholds and classes of targets."""

@@ -1,0 +1,1 @@
+"""Figures on random features, kernels and scaling laws."""

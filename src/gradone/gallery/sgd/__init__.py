@@ -1,0 +1,1 @@
+"""Figures on gradient descent in many small steps."""

@@ -1,0 +1,100 @@
+"""What a run of Bayes-AMP has learned, judged without knowing the truth."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ...base.estimate import Estimate
+from ...channels import PosteriorChannel
+from ._amp_iteration import NEGLIGIBLE, AmpRun
+
+_MISMATCH = 0.15  # self-overlap against I - V: equal in theory
+_NORMAL_99 = 2.5758293035489  # half-width of a 99 % interval in standard errors
+
+
+def evidence_gain(run: AmpRun, y: np.ndarray, channel: PosteriorChannel) -> Estimate:
+    """Mean gain in log evidence per label over knowing nothing, at means that leave the label out.
+
+    Parameters
+    ----------
+    run : AmpRun
+        The run. Its cavity means do not depend on their own label to leading order, so that the
+        gain is one of prediction, not of fit.
+    y : ndarray (n,)
+        Labels.
+    channel : PosteriorChannel
+        Law of the labels.
+    """
+    before = channel.posterior(y, np.zeros((len(y), channel.r)), np.eye(channel.r)).log_z
+    possible = np.isfinite(run.posterior.log_z) & np.isfinite(before)
+    gains = (run.posterior.log_z - np.where(possible, before, 0.0))[possible]
+    if len(gains) < 2:
+        return Estimate(0.0, math.inf, "monte_carlo", note="no label was possible")
+    error = _NORMAL_99 * float(gains.std(ddof=1)) / math.sqrt(len(gains))
+    return Estimate(float(gains.mean()), error, "monte_carlo")
+
+
+def diagnosis(run: AmpRun, gain: Estimate, d: int) -> str:
+    """Sentences about the end of the run, the directions, and the evidence.
+
+    Parameters
+    ----------
+    run : AmpRun
+        The run.
+    gain : Estimate
+        Its gain in log evidence.
+    d : int
+        Number of features.
+    """
+    overlap, axes = np.linalg.eigh(run.W.T @ run.W / d)
+    learned = overlap >= NEGLIGIBLE / d
+    sentences = [_end(run), _directions(overlap, axes, learned)]
+    mismatch = float(np.abs(overlap - np.sort(1 - np.linalg.eigvalsh(run.V))).max())
+    if mismatch > _MISMATCH:
+        sentences.append(
+            f"Self-overlap and posterior covariance disagree by {mismatch:.2f}: the channel or the "
+            "independence of the features may be wrong."
+        )
+    if run.status == "converged":
+        shown = f"{gain.value:.4f} ± {gain.error:.4f}"
+        if gain.value > gain.error:
+            sentences.append(f"Gain in log evidence per label {shown}.")
+        else:
+            sentences.append(f"Gain in log evidence per label {shown}: no sign of learning.")
+    return " ".join(sentences)
+
+
+def _end(run: AmpRun) -> str:
+    if run.status == "converged":
+        return f"Converged after {run.n_iter} iterations."
+    if run.status == "diverged":
+        return (
+            f"Diverged after {run.n_iter} iterations: the features may be far from independent, or "
+            "raise damping."
+        )
+    change = f" with relative change {run.trace.change[-1]:.1e}" if run.trace.change else ""
+    return (
+        f"Not converged: stopped after {run.n_iter} iterations{change}. More samples help close to "
+        "a threshold; else raise max_iter or damping."
+    )
+
+
+def _directions(overlap: np.ndarray, axes: np.ndarray, learned: np.ndarray) -> str:
+    r = len(overlap)
+    sizes = ", ".join(f"{q:.3f}" for q in overlap[learned][::-1])
+    if not learned.any():
+        return f"No direction of {r} was learned."
+    if learned.all():
+        what = "The direction was" if r == 1 else f"All {r} directions were"
+        return f"{what} learned, self-overlap {sizes}."
+    lost = "; ".join(_combination(axes[:, i]) for i in np.flatnonzero(~learned))
+    return f"{learned.sum()} of {r} directions learned, self-overlap {sizes}; not learned: {lost}."
+
+
+def _combination(axis: np.ndarray) -> str:
+    """Unit vector as a linear form in z1, z2, ..., its first coefficient positive."""
+    shown = np.flatnonzero(np.abs(axis) >= 0.005)
+    axis = axis * np.sign(axis[shown[0]])
+    return " ".join(f"{axis[i]:+.2f} z{i + 1}" for i in shown).lstrip("+")

@@ -1,0 +1,1 @@
+"""Deep networks, learned layer by layer or all layers at once."""

@@ -1,0 +1,1 @@
+"""Two-layer networks trained by a few large gradient steps."""

@@ -1,0 +1,1 @@
+"""Learners whose features do not move: random features and kernels."""

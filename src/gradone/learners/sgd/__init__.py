@@ -1,0 +1,1 @@
+"""Two-layer networks trained by gradient descent in many small steps."""

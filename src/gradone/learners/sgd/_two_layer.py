@@ -1,0 +1,208 @@
+r"""What the learners that train a two-layer network by gradients have in common."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, RegressorMixin
+
+from ...base.arrays import array_namespace, check_new, like, to_numpy
+from ...base.errors import BadData, NotConverged
+from ...targets.sampled import whole_number
+from ...targets.student import Student, check_decay, read_student
+from .._standardize import chunk_rows, row_blocks, standardization
+from ._machine import Network
+
+_SHARE = 0.25  # of the largest stable step
+_ROWS = 4096  # that the curvature is estimated from
+_INNER = 0.5  # inner step over outer step
+_RADIUS = 0.05
+_STUDENT = tuple(field.name for field in fields(Student))
+
+
+class TwoLayerLearner(RegressorMixin, BaseEstimator):
+    r"""Base of the learners with a network :math:`f(x) = \sum_j a_j \sigma(w_j \cdot x + b_j)`.
+
+    A learner has the parameters of the student (:func:`read_student`), ``standardize``, ``init``,
+    ``chunk_size`` and ``random_state``.
+    """
+
+    weights_: Any
+
+    @property
+    def directions_(self) -> Any:
+        """The weights: overlaps of a simulation are those of the neurons."""
+        return self.weights_
+
+    def predict(self, X: Any) -> Any:
+        """Labels of new inputs (n,).
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+            Inputs.
+        """
+        _, X = check_new(self, X)
+        rows, network = to_numpy(X), self._network()
+        out = np.empty(len(rows))
+        for part in row_blocks(len(rows), self.chunk_size or chunk_rows(rows.shape[1])):
+            out[part] = network(self._inputs(rows[part]))
+        return like(X, self.label_mean_ + self.label_scale_ * out)
+
+    def _network(self) -> Network:
+        """The network that was learned."""
+        parts = (self.weights_, self.readout_, self.bias_)
+        return Network(self._student, *(np.array(to_numpy(part)) for part in parts))
+
+    def _inputs(self, X: np.ndarray) -> np.ndarray:
+        """Rows as the network sees them."""
+        if self.standardize:
+            X = (X - to_numpy(self.mean_)) / to_numpy(self.scale_)
+        return np.ascontiguousarray(X)
+
+    def _labels(self, y: np.ndarray) -> np.ndarray:
+        return (np.asarray(y, dtype=np.float64) - self.label_mean_) / self.label_scale_
+
+    def _begin(
+        self,
+        X: Any,
+        y: np.ndarray,
+        *,
+        rng: np.random.Generator,
+        batch_size: int,
+        reused: bool = False,
+    ) -> Network:
+        """Scales, step size and first weights, from the first rows that are seen.
+
+        `reused` says that every update sees all rows.
+        """
+        rows = to_numpy(X)
+        given = {name: getattr(self, name) for name in _STUDENT}
+        student = read_student(**given | {"batch_size": batch_size})
+        if not isinstance(self.standardize, bool | np.bool_):
+            raise BadData(f"standardize must be True or False, got {self.standardize!r}")
+        if self.chunk_size is not None:
+            whole_number("chunk_size", self.chunk_size)
+        d = rows.shape[1]
+        mean, scale = np.zeros(d), np.ones(d)
+        self.label_mean_, self.label_scale_ = 0.0, 1.0
+        if self.standardize:
+            columns = standardization(rows, owner=type(self).__name__, rows=self.chunk_size)
+            mean, scale = columns.mean, np.where(columns.scale > 0, columns.scale, 1.0)
+            self.label_mean_ = float(np.mean(y))
+            self.label_scale_ = float(np.std(y)) or 1.0
+        self.mean_, self.scale_ = like(X, mean), like(X, scale)
+        self._reused = reused
+        if student.step_size == "auto":
+            student = _with_steps(student, _SHARE * self._stable_step(student, rows))
+            check_decay(student.eta, student.weight_decay)
+        self._student = student
+        if hasattr(self, "weights_"):  # of an earlier fit
+            del self.weights_
+        self.step_size_ = student.eta
+        self.n_iter_ = 0
+        return Network(student, self._first(student, d, rng).astype(rows.dtype))
+
+    def _stable_step(self, student: Student, rows: np.ndarray) -> float:
+        return stable_step(student, self._inputs(rows[:_ROWS]), reused=self._reused)
+
+    def _first(self, student: Student, d: int, rng: np.random.Generator) -> np.ndarray:
+        """First weights (width, d)."""
+        p = student.width
+        if not isinstance(self.init, str):
+            weights = np.array(self.init, dtype=np.float64)
+            if weights.shape != (p, d) or not np.isfinite(weights).all():
+                raise BadData(
+                    f"init must be 'random', 'orthogonal' or finite weights of shape ({p}, {d}), "
+                    f"got an array of shape {weights.shape}"
+                )
+            return weights
+        if self.init not in ("random", "orthogonal"):
+            raise BadData(
+                f"init must be 'random', 'orthogonal' or an array of weights, got {self.init!r}"
+            )
+        weights = rng.standard_normal((p, d))
+        if self.init == "orthogonal":
+            if p > d:
+                raise BadData(
+                    f"{p} neurons cannot be orthogonal in d = {d} dimensions; "
+                    "use init='random' or a smaller width"
+                )
+            return np.linalg.qr(weights.T)[0].T
+        return weights / np.linalg.norm(weights, axis=1, keepdims=True)
+
+    def _store(self, X: Any, network: Network) -> None:
+        """Keep what was learned; raise if the network ran away."""
+        made = self.n_iter_ + network.updates
+        if network.diverged:
+            stable = self._stable_step(self._student, to_numpy(X))
+            raise NotConverged(
+                f"{type(self).__name__} diverged at update {made}: with step_size = "
+                f"{self.step_size_:.3g} the weights grew beyond all bounds. The largest step that "
+                f"is stable at the start is about {stable:.3g}: use a smaller step_size, "
+                'or "auto", or geometry="spherical". The weights until then are in error.last.',
+                last=network.weights,
+            )
+        self.n_iter_ = made
+        double = array_namespace(X).float64
+        self.weights_ = like(X, network.weights)
+        self.readout_ = like(X, network.readout, dtype=double)
+        self.bias_ = like(X, network.bias, dtype=double)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.array_api_support = True
+        # A few neurons and, for the checks of scikit-learn, a few hundred updates.
+        tags.regressor_tags.poor_score = True
+        return tags
+
+
+def stable_step(student: Student, X: np.ndarray, *, reused: bool) -> float:
+    r"""Largest step at which small errors shrink in mean square, for random unit neurons.
+
+    With the second moments :math:`C = E[x x^\top]` of the inputs and batches of b samples,
+
+    .. math:: \eta < \frac{2}{(\lambda_{max}(C) + \mathrm{Tr}\,C/b)\,\sum_j a_j^2 E[\sigma'(u)^2]}.
+              \qquad [GD-4]
+
+    Parameters
+    ----------
+    student : Student
+        The network.
+    X : ndarray (n, d)
+        Rows that stand for all.
+    reused : bool
+        Whether every update sees all rows: then there is no term with b.
+    """
+    slope2 = student.activation.derivative().expression.second_moment().value
+    trace = float(np.einsum("ij,ij->", X, X, dtype=np.float64)) / len(X)
+    top = _largest_eigenvalue(X)
+    curvature = sum(a * a for a in student.readout) * slope2
+    curvature *= top + (0.0 if reused else trace / student.batch_size)
+    return 2.0 / curvature if curvature > 0 and math.isfinite(curvature) else 1.0
+
+
+def _largest_eigenvalue(X: np.ndarray, iterations: int = 12) -> float:
+    """Of X^T X/n, by power iteration; never above the truth."""
+    v: np.ndarray = np.random.default_rng(0).standard_normal((X.shape[1],)).astype(X.dtype)
+    value = 0.0
+    for _ in range(iterations):
+        v = X.T @ (X @ v) / len(X)
+        size = float(np.linalg.norm(v))
+        if size == 0:
+            return 0.0
+        v, value = v / size, size
+    return value
+
+
+def _with_steps(student: Student, eta: float) -> Student:
+    """The student with a step size, and the inner ones that were left open."""
+    given: dict[str, Any] = {"step_size": eta}
+    if student.rule in ("extragradient", "sam") and student.inner_step_size is None:
+        given["inner_step_size"] = _INNER * eta
+    if student.rule == "sam_normalized" and student.radius is None:
+        given["radius"] = _RADIUS
+    return replace(student, **given)

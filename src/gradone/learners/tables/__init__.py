@@ -1,0 +1,1 @@
+"""Estimators for data of one's own."""

@@ -1,0 +1,65 @@
+"""What was found, in a sentence or two."""
+
+from __future__ import annotations
+
+from ..._found import Found, counted
+from .ensemble import Ensemble
+
+
+def diagnosis(ensemble: Ensemble, directions: int, test: Found, shape: tuple[int, int]) -> str:
+    """What a fit has found.
+
+    Parameters
+    ----------
+    ensemble : Ensemble
+        The fit.
+    directions : int
+        Number of directions that it gives.
+    test : Found
+        What label-conditional moments show.
+    shape : (int, int)
+        n and d.
+    """
+    text = _found(ensemble, directions, test, shape)
+    return f"{text} Stopped early: this is the best so far." if ensemble.stopped else text
+
+
+def _found(ensemble: Ensemble, directions: int, test: Found, shape: tuple[int, int]) -> str:
+    stack, (n, d) = ensemble.stack, shape
+    seen = test.first_order_rank or test.second_order_rank
+    if not stack.weights:
+        text = (
+            f"nothing beats the mean out of fold (best member {stack.best}, "
+            f"R² = {stack.scores[stack.best]:.3f} ± {stack.score_errors[stack.best]:.3f})."
+        )
+        return text if seen else f"{text} {test.diagnosis[0].upper()}{test.diagnosis[1:]}"
+    index = any(name.startswith(("stage", "best", "rough")) for name in stack.weights)
+    if not ensemble.basis.shape[1]:
+        name = "ridge" if stack.best == "linear" else "a kernel on all features"
+        beyond = "no direction beyond those of a linear function found"
+        return f"{beyond}: {name} predicts best (R² = {stack.scores[stack.best]:.3f} out of fold)."
+    if not index:
+        name = "ridge" if stack.best == "linear" else "kernel"
+        over = ensemble.over_simple
+        assert over is not None
+        return (
+            f"directions were found (k = {directions}) but a full-space {name} predicts as well: "
+            f"gain {over.value:.3f} ± {over.error:.3f} R²."
+        )
+    plural = "s" if directions > 1 else ""
+    if not seen:
+        return (
+            f"{directions} direction{plural}, invisible to label-conditional moments up to second "
+            f"order at this sample size (n = {n}, d = {d}): found through the kernel."
+        )
+    first = min(test.first_order_rank, directions)
+    union = min(len(test.directions), directions)
+    ranks = [stage["rank"] for stage in ensemble.path]
+    stages = [rank for i, rank in enumerate(ranks) if rank > max(ranks[:i], default=0)]
+    later = directions - max(union, stages[0] if stages else 0)
+    if later > 0 and len(stages) > 1:
+        return (
+            f"{directions} directions in {len(stages)} stages: {later} became visible only after "
+            "the first ones were known (staircase)."
+        )
+    return counted(first, directions - first)

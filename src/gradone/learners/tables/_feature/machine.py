@@ -1,0 +1,221 @@
+r"""Kernel ridge regression in a learned metric, and the metric that its gradients suggest.
+
+.. math:: f(x) = \bar y + \sum_j a_j\, k(|T^\top (x - c_j)|), \qquad
+          M = T T^\top \leftarrow \overline{\nabla f\, \nabla f^\top}    [FL-3]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+
+from ..._standardize import row_blocks
+from .rows import Rows
+
+EXACT_ROWS = 4000
+"""Up to this many rows every one of them is a centre."""
+CENTERS = 1500
+"""Centres beyond that."""
+_GRADIENT_ROWS = 2000
+_BLOCK = 2048
+_ROUNDING = 1e-10  # of the sums over rows, relative to their number
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A function of the distance.
+
+    Parameters
+    ----------
+    smooth : bool
+        Gaussian :math:`e^{-t^2/2h^2}`, else Laplace :math:`e^{-t/h}`.
+    bandwidth : float
+        h.
+    """
+
+    smooth: bool
+    bandwidth: float
+
+    def __call__(self, squares: np.ndarray) -> np.ndarray:
+        """Kernel at squared distances, which are overwritten."""
+        if self.smooth:
+            squares *= -0.5 / self.bandwidth**2
+        else:
+            np.sqrt(squares, out=squares)
+            squares *= -1 / self.bandwidth
+        return np.asarray(np.exp(squares, out=squares))
+
+    def slopes(self, squares: np.ndarray) -> np.ndarray:
+        """Minus the derivative with respect to the distance, over the distance; overwrites."""
+        if self.smooth:
+            return self(squares) / self.bandwidth**2
+        distances = np.sqrt(squares)
+        values = self(squares)
+        near = distances <= 1e-6 * self.bandwidth  # a centre itself: the slope has no direction
+        values /= np.where(near, np.inf, distances * self.bandwidth)
+        return values
+
+
+@dataclass(frozen=True)
+class KernelMember:
+    """The function [FL-3].
+
+    Parameters
+    ----------
+    kernel : Kernel
+        k.
+    root : ndarray (d, k)
+        T.
+    centers : ndarray (m, d)
+        Rows of the training inputs.
+    coefficients, constant : ndarray (m, q), (q,)
+        a, and the mean of the labels.
+    """
+
+    kernel: Kernel
+    root: np.ndarray
+    centers: np.ndarray
+    coefficients: np.ndarray
+    constant: np.ndarray
+
+    def __call__(self, X: np.ndarray) -> np.ndarray:
+        """Predictions (n, q)."""
+        found = np.empty((len(X), len(self.constant)))
+        onto = self.centers @ self.root
+        for part in row_blocks(len(X), _BLOCK):
+            values = self.kernel(squared_distances(X[part] @ self.root, onto))
+            found[part] = values @ self.coefficients
+        return found + self.constant
+
+    def gradients(self, X: np.ndarray) -> np.ndarray:
+        """Derivatives (n, d, q) with respect to the inputs."""
+        m, d = self.centers.shape
+        q = self.coefficients.shape[1]
+        onto = self.centers @ self.root
+        moved = (self.centers[:, :, None] * self.coefficients[:, None, :]).reshape(m, d * q)
+        found = np.empty((len(X), d, q))
+        for part in row_blocks(len(X), _BLOCK):
+            slopes = self.kernel.slopes(squared_distances(X[part] @ self.root, onto))
+            pull = (slopes @ moved).reshape(-1, d, q)
+            found[part] = pull - X[part][:, :, None] * (slopes @ self.coefficients)[:, None, :]
+        return np.einsum("de,neq->ndq", self.root @ self.root.T, found)
+
+
+def squared_distances(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """Of every row of A to every row of B."""
+    squares: np.ndarray = A @ B.T
+    squares *= -2
+    squares += np.einsum("ij,ij->i", A, A)[:, None]
+    squares += np.einsum("ij,ij->i", B, B)
+    return np.asarray(np.maximum(squares, 0.0, out=squares))
+
+
+def fit_kernel(
+    rows: Rows, kernel: Kernel, penalty: float, root: np.ndarray, centers: np.ndarray | None = None
+) -> KernelMember:
+    r"""Kernel ridge regression, :math:`(K + \lambda I) a = Y - \bar y`.
+
+    Parameters
+    ----------
+    rows : Rows
+        Training rows.
+    kernel : Kernel
+        k.
+    penalty : float
+        :math:`\lambda`.
+    root : ndarray (d, k)
+        T.
+    centers : ndarray of int, optional
+        Rows that are centres; with few of them :math:`(K_{mn} K_{nm} + \lambda K_{mm}) a =
+        K_{mn} (Y - \bar y)` is solved. All rows if None.
+    """
+    constant = rows.mean(rows.Y)
+    Z, Y = rows.X @ root, rows.Y - constant
+    if centers is None:
+        system = kernel(squared_distances(Z, Z))
+        system.flat[:: len(Z) + 1] += penalty / rows.weights
+        coefficients = cho_solve(cho_factor(system, overwrite_a=True, check_finite=False), Y)
+        return KernelMember(kernel, root, rows.X, coefficients, constant)
+    C = Z[centers]
+    system, inner = np.zeros((len(C), len(C))), np.zeros((len(C), Y.shape[1]))
+    for part in row_blocks(len(Z), _BLOCK):  # nothing of size n x m is kept
+        across = kernel(squared_distances(Z[part], C))
+        across *= rows.root[part]
+        system += across.T @ across
+        inner += across.T @ (rows.root[part] * Y[part])
+    system += penalty * kernel(squared_distances(C, C))
+    system.flat[:: len(C) + 1] += _ROUNDING * len(Z)
+    coefficients = cho_solve(cho_factor(system, overwrite_a=True, check_finite=False), inner)
+    return KernelMember(kernel, root, rows.X[centers], coefficients, constant)
+
+
+def gradient_root(
+    member: KernelMember, rows: Rows, sample: np.ndarray, distance: float
+) -> np.ndarray:
+    """Root T of the mean of squared gradients, scaled so that the median distance is as told.
+
+    Parameters
+    ----------
+    member : KernelMember
+        The function.
+    rows : Rows
+        Training rows, of which at most 2000 are used.
+    sample : ndarray of int
+        Rows in random order.
+    distance : float
+        Median distance between rows in the new metric.
+    """
+    gradients = member.gradients(rows.X[sample[:_GRADIENT_ROWS]])
+    n, d, q = gradients.shape
+    spread = gradients.transpose(0, 2, 1).reshape(n * q, d)
+    values, axes = np.linalg.eigh(spread.T @ spread / n)
+    values = np.maximum(values, 0.0)
+    used = values > 1e-10 * max(values[-1], 1e-300)
+    root = axes[:, used] * np.sqrt(values[used])
+    return root * (distance / max(median_distance(rows.X @ root, sample), 1e-300))
+
+
+def median_distance(Z: np.ndarray, sample: np.ndarray, most: int = 300) -> float:
+    """Median distance between rows."""
+    some = Z[sample[:most]]
+    upper = np.triu_indices(len(some), 1)
+    return float(np.sqrt(np.median(squared_distances(some, some)[upper])))
+
+
+def some_centers(n: int, sample: np.ndarray, most: int = CENTERS) -> np.ndarray | None:
+    """Rows that are centres: None stands for all."""
+    return None if n <= EXACT_ROWS else np.sort(sample[:most])
+
+
+def metric_path(
+    rows: Rows, kernel: Kernel, penalty: float, *, rounds: int, sample: np.ndarray
+) -> Iterator[KernelMember]:
+    """Kernel ridge regression in the metric of the features, and then in that of its gradients.
+
+    Parameters
+    ----------
+    rows : Rows
+        Training rows.
+    kernel, penalty : Kernel, float
+        Of the regression.
+    rounds : int
+        Times that the metric is changed.
+    sample : ndarray of int
+        Rows in random order.
+
+    Yields
+    ------
+    KernelMember
+        ``rounds + 1`` of them.
+    """
+    root = np.eye(rows.X.shape[1])
+    chosen = some_centers(len(rows), sample)
+    distance = median_distance(rows.X, sample)
+    for turn in range(rounds + 1):
+        member = fit_kernel(rows, kernel, penalty, root, chosen)
+        yield member
+        if turn < rounds:
+            root = gradient_root(member, rows, sample, distance)

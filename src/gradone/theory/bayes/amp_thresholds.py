@@ -1,0 +1,163 @@
+r"""Where each stage really opens for Bayes-AMP.
+
+A stage opens at the smallest alpha at which the state-evolution fixed point :math:`M_\star` of the
+directions learned so far becomes unstable in the others,
+
+.. math:: \alpha\,\lambda_{\max}\big(K \mapsto \mathbb{E}_{\omega, y}[G K G]\big) = 1, \qquad
+          G = \mathbb{E}[z_\perp z_\perp^\top - I \mid y, \omega],
+          \quad \omega \sim N(0, M_\star(\alpha)).                                          [SE-3]
+
+Perfect conditioning on the learned directions (:math:`M_\star = I` on them) gives the lower bound
+of :attr:`gradone.Analysis.grand_staircase`; the two agree where those directions are recovered
+perfectly.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ...analysis.queries.stages import Stage
+from ...analysis.subspace import Subspace
+from ...base.errors import OutOfRegime
+from ...base.estimate import Estimate
+from ...calculus.solvers import root
+from ...targets.target import Target, as_target
+from ._fixed_points import StateEvolution
+from ._framed import FramedEvolution
+from .bayes_amp import posterior_obstacle
+
+_LARGEST = 1e3
+_TOLERANCE = 1e-6  # relative, of the root
+_PARTLY, _ALMOST = 0.5, 1 - 1e-4  # overlaps of learned directions at which others are looked at
+_ZERO = 1e-6  # of the information on a direction that counts as some
+_DEGENERATE = 1e-2  # relative distance of growth rates that counts as equal
+
+
+def amp_thresholds(target: Target | str) -> tuple[Stage, ...]:
+    r"""Stages in which Bayes-AMP learns the directions of a target, with their true thresholds.
+
+    Parameters
+    ----------
+    target : Target or str
+        Target of up to four directions.
+
+    Returns
+    -------
+    tuple of Stage
+        In the order in which they open; ``stage.subspace`` is all that is learned above
+        ``stage.threshold``. Trivial directions open at 0; directions that no amount of data of
+        order d opens come last, with an infinite threshold.
+
+    Notes
+    -----
+    Each threshold is a root of [SE-3], found with the fixed point of state evolution recomputed at
+    every trial value of alpha. The error is the difference between two resolutions of all
+    integrals plus the tolerance of the root.
+
+    References
+    ----------
+    Troiani et al. 2024, arXiv:2405.15480; Aubin et al. 2018, arXiv:1806.05451.
+
+    Examples
+    --------
+    >>> [round(float(stage.threshold), 2) for stage in amp_thresholds("sign(z1) + sign(z2)")]
+    [0.0, 2.05]
+    """
+    known_target = as_target(target)
+    if not isinstance(known_target, Target):
+        kind = type(known_target).__name__
+        raise OutOfRegime(f"thresholds of AMP are about the class Target, this one is a {kind}")
+    if reason := posterior_obstacle(known_target):
+        raise OutOfRegime(f"thresholds of AMP do not cover this target: {reason}")
+    evolution = FramedEvolution(known_target)
+    inner = evolution.inner
+    stages: list[Stage] = []
+    known, threshold = Subspace.zero(inner.r), Estimate(0.0)
+    after, order = _closure(inner, known), 1
+    while True:
+        if after.dim > known.dim:
+            stages.append(_stage(evolution, after, known, order, threshold))
+        known = after
+        if known.dim == inner.r:
+            return tuple(stages)
+        opened = _next_opening(inner, known, threshold)
+        if opened is None:
+            after, order, threshold = Subspace.full(inner.r), 3, Estimate(math.inf)
+        else:
+            threshold, new = opened
+            after, order = _closure(inner, known + new), 2
+
+
+def _closure(evolution: StateEvolution, known: Subspace) -> Subspace:
+    """Directions that come without a threshold once `known` is learned in part."""
+    while known.dim < evolution.r:
+        J, error = evolution.information(_PARTLY * known.projector)
+        unknown = known.complement().basis
+        values, vectors = np.linalg.eigh(unknown @ J @ unknown.T)
+        new = vectors[:, values > max(_ZERO, 10 * error)].T @ unknown
+        if not len(new):
+            break
+        known = known + Subspace.span(new, evolution.r)
+    return known
+
+
+def _next_opening(
+    evolution: StateEvolution, known: Subspace, last: Estimate
+) -> tuple[Estimate, Subspace] | None:
+    """Smallest alpha from `last` on at which something unknown grows, and what; None if never."""
+    unknown = known.complement().basis
+
+    def growth(alpha: float, *, fine: bool = False) -> float:
+        M = evolution.within(alpha, known.basis, fine=fine)
+        return alpha * float(evolution.growth_modes(M, unknown, 1 if fine else 0)[0][-1])
+
+    # Perfect knowledge of the learned directions gives the fastest growth there is.
+    fastest = evolution.growth_modes(_ALMOST * known.projector, unknown)[0][-1]
+    if fastest * _LARGEST < 1:
+        return None
+    low = max(last.value, (1 - 0.01) / fastest)
+    if growth(low) >= 1 and low == last.value:
+        threshold = last
+    else:
+        high = low * 1.1
+        while growth(high) < 1:
+            low, high = high, 1.5 * high
+            if high > _LARGEST:
+                return None
+        threshold = root(lambda a: growth(a) - 1, low, high, tolerance=_TOLERANCE * high)
+        # One secant step with finer integrals; what it changes is the error.
+        a, step = threshold.value, 1e-3 * threshold.value
+        slope = (growth(a + step) - growth(a - step)) / (2 * step)
+        shift = (1 - growth(a, fine=True)) / slope
+        threshold = Estimate(a + shift, abs(shift) + 2 * _TOLERANCE * a, "iteration")
+    M = evolution.within(threshold.value, known.basis)
+    rates, modes = evolution.growth_modes(M, unknown, 1)
+    block = np.tensordot(
+        (rates > (1 - _DEGENERATE) * rates[-1]) * np.einsum("kii->k", modes), modes, axes=1
+    )
+    values, vectors = np.linalg.eigh(block)
+    rows = vectors[:, values > _DEGENERATE * values[-1]].T @ unknown
+    return threshold, Subspace.span(rows, evolution.r)
+
+
+def _stage(
+    evolution: FramedEvolution, after: Subspace, before: Subspace, order: int, threshold: Estimate
+) -> Stage:
+    """Stage in the variables as typed."""
+    new = Subspace.span(after.basis - after.basis @ before.projector, evolution.inner.r)
+    reason = {
+        1: "the label moves the estimate in the first iteration, at any alpha",
+        2: "state evolution becomes unstable in these directions",
+        3: f"state evolution is stable in these directions up to alpha = {_LARGEST:g}",
+    }[order]
+    r = evolution.target.r
+    return Stage(
+        subspace=Subspace.span(after.basis @ evolution.rows, r),
+        new=Subspace.span(new.basis @ evolution.rows, r),
+        order=order,
+        threshold=threshold,
+        is_bound=False,
+        reason=reason,
+    )

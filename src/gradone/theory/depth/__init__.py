@@ -1,0 +1,1 @@
+"""Hierarchical targets, and what layers learn of them."""

@@ -1,0 +1,32 @@
+"""Targets of one direction, in whatever variables they are typed."""
+
+from __future__ import annotations
+
+from ...analysis.frame import natural_frame
+from ...targets.target import Target
+
+
+def one_direction_obstacle(target: Target) -> str | None:
+    """Why a theory of targets of one direction does not cover a target, or None."""
+    used = len(natural_frame(target.expression).rows)
+    if used > 1:
+        return f"the target depends on {used} directions, one step is solved for one"
+    if used == 0:
+        return "the target is a constant, there is nothing to learn"
+    return None
+
+
+def one_direction(target: Target) -> Target:
+    """The same function as one of z alone, for a target that depends on one direction.
+
+    Noise and the law of the labels stay. The direction is that of the typed linear form with its
+    first entry positive.
+
+    Examples
+    --------
+    >>> one_direction(Target("sin(z2)")), one_direction(Target("tanh(3*z1 - 4*z2)", noise=0.1))
+    (Target('sin(z1)'), Target('tanh(5*z1)', noise=0.1))
+    """
+    if target.r == 1:
+        return target
+    return Target(natural_frame(target.expression).expression.canonical, target.noise)

@@ -1,0 +1,1 @@
+"""Networks whose features do not move: random features, kernels, and how they scale."""

@@ -1,0 +1,122 @@
+r"""The push of one sample on every neuron, for every rule, in the limit of high dimension.
+
+A step moves :math:`w_j` by :math:`(s_j/d)\,x`; this file computes :math:`s`. In the limit
+:math:`|x|^2/d = 1` and different samples are orthogonal, so an inner move by c x moves a sample's
+own field by d c, and those of the other samples of the batch not at all.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from ...targets.activation import Activation
+from ...targets.student import Student
+
+
+class Neurons(NamedTuple):
+    """State of the student in the limit: the order parameters and what else is trained.
+
+    Parameters
+    ----------
+    M : ndarray (p, r)
+        Overlaps with the hidden directions.
+    rest : ndarray (p, p)
+        Q - M M^T: products of the parts of the weights outside the hidden directions.
+    a, b : ndarray (p,)
+        Readout and bias.
+    """
+
+    M: np.ndarray
+    rest: np.ndarray
+    a: np.ndarray
+    b: np.ndarray
+
+
+class Pushes(NamedTuple):
+    """What one sample does; n samples, p neurons.
+
+    Parameters
+    ----------
+    moves : ndarray (n, p)
+        The pushes s.
+    error, features, slopes : ndarray (n,), (n, p), (n, p)
+        e, sigma and sigma' that train readout and bias.
+    misfit : ndarray (n,)
+        y - f before the update, whatever the loss.
+    """
+
+    moves: np.ndarray
+    error: np.ndarray
+    features: np.ndarray
+    slopes: np.ndarray
+    misfit: np.ndarray
+
+
+class Push:
+    r"""Moves of all neurons at given fields and labels.
+
+    .. math::
+        s_j = \gamma\,a_j\,e(\tilde\lambda)\,\sigma'(\tilde\lambda_j), \qquad
+        \tilde\lambda_j = \lambda_j + \frac{\rho}{b}\,a_j\,e(\lambda)\,\sigma'(\lambda_j),
+        \qquad [FL-2]
+
+    for a batch of b samples; for several steps on one batch s is their sum.
+
+    Parameters
+    ----------
+    student : Student
+        With d times the step sizes, and :math:`\sqrt d` times the radius.
+    """
+
+    def __init__(self, student: Student) -> None:
+        self.student = student
+        self.activation: Activation = student.activation
+        self._slope = student.activation.derivative()
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the push is linear in the label."""
+        return self.student.rule == "plain"
+
+    def __call__(self, fields: np.ndarray, y: np.ndarray, a: np.ndarray, b: np.ndarray) -> Pushes:
+        """Moves at fields (n, p) and labels (n,)."""
+        student = self.student
+        gamma = student.eta
+        push, error, features, slopes = before = self._gradient(fields, y, a, b)
+        misfit = error if student.loss == "square" else y - np.einsum("nj,j->n", features, a)
+        if student.rule in ("extragradient", "sam", "sam_normalized"):
+            fields = fields + self._displacement(push)
+            push, error, features, slopes = self._gradient(fields, y, a, b)
+            return Pushes(gamma * push, error, features, slopes, misfit)
+        size, factor = gamma, 1.0
+        if student.rule in ("k_steps", "look_ahead"):
+            if student.rule == "look_ahead":
+                assert student.interpolation is not None
+                size, factor = student.inner_eta, student.interpolation
+            total = push
+            for _ in range(student.inner_steps - 1):
+                moved = fields + (size / student.batch_size) * total
+                total = total + self._gradient(moved, y, a, b)[0]
+            push = total
+        return Pushes(factor * size * push, *before[1:], misfit)
+
+    def _displacement(self, push: np.ndarray) -> np.ndarray:
+        """What the inner move adds to the fields."""
+        student = self.student
+        if student.rule != "sam_normalized":
+            return (student.inner_eta / student.batch_size) * push
+        assert student.radius is not None
+        length = np.sqrt(np.einsum("nj,nj->n", push, push))[:, None]
+        return -student.radius * push / np.where(length > 0, length, math.inf)
+
+    def _gradient(
+        self, fields: np.ndarray, y: np.ndarray, a: np.ndarray, b: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """The plain push a_j e sigma'(lambda_j + b_j), then e, sigma and sigma'."""
+        inside = fields + b
+        features, slopes = self.activation(inside), self._slope(inside)
+        error = y - np.einsum("nj,j->n", features, a) if self.student.loss == "square" else y
+        return a * slopes * error[:, None], error, features, slopes

@@ -1,0 +1,229 @@
+"""One-pass SGD in the limit of high dimension: the flow of the order parameters."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from ...base.curves import curve
+from ...base.errors import BadData, OutOfRegime
+from ...targets.sampled import whole_number
+from ...targets.student import Student, read_start, read_student
+from ...targets.target import Target
+from .._registry import THEORIES, Theory
+from ._flow_push import Neurons
+from ._flow_solution import solve_flow
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+MAX_WIDTH, MAX_R = 8, 4
+LABELS = {
+    "overlap": ("M", "overlaps of the neurons with the hidden directions"),
+    "norm": ("Q", "scalar products of the neurons"),
+    "recovery": ("R", "part of each hidden direction in the span of the neurons"),
+    "readout": ("a", "readout weights"),
+    "bias": ("b", "biases"),
+    "test_mse": (r"\mathbb{E}(y - f)^2", "test error"),
+}
+_DIMS: dict[str, tuple[str, ...]] = {
+    "overlap": ("neuron", "direction"),
+    "norm": ("neuron", "neuron2"),
+    "recovery": ("direction",),
+    "readout": ("neuron",),
+    "bias": ("neuron",),
+    "test_mse": (),
+}
+
+
+@THEORIES.add("sgd_flow")
+class SGDFlow(Theory):
+    r"""Flow of the order parameters of one-pass SGD for every rule, loss and geometry.
+
+    With fresh samples, steps :math:`\eta = \gamma/d` and time :math:`\tau = \mathrm{steps}/d`, the
+    overlaps M and norms Q of the neurons follow (Saad and Solla)
+
+    .. math::
+        \dot M = \mathbb{E}[s z^\top], \qquad
+        \dot Q = \mathbb{E}[s\lambda^\top] + \mathbb{E}[\lambda s^\top]
+        + \tfrac1b\,\mathbb{E}[s s^\top], \qquad
+        (\lambda, z) \sim \mathcal{N}\!\left(0, \begin{pmatrix} Q & M \\ M^\top & I \end{pmatrix}
+        \right)     [FL-1]
+
+    with the push :math:`s_j = \gamma\,a_j\,e\,\sigma'(\lambda_j)` of a sample (for the rules that
+    look twice [FL-2]) and batches of b samples. On the sphere, with :math:`\dot Q` of [FL-1],
+
+    .. math:: \dot M_j \mathrel{-}= \kappa_j M_j, \qquad
+              \dot Q_{jl} \mathrel{-}= (\kappa_j + \kappa_l) Q_{jl}, \qquad
+              \kappa_j = \tfrac12 \dot Q_{jj}.     [FL-3]
+
+    Parameters
+    ----------
+    time : array
+        Steps divided by d.
+    step_size : float
+        :math:`\gamma = \eta d`: **d times** the step of a simulation. There is no d in the limit,
+        so all step sizes are given in these units.
+    inner_step_size : float
+        :math:`\rho`: d times the inner step.
+    radius : float
+        :math:`\sqrt d` times the radius of normalized SAM.
+    train_readout, train_bias : float, optional
+        d times their step sizes.
+    width, activation, rule, inner_steps, interpolation, loss, geometry, batch_size
+        See :class:`gradone.targets.student.Student`; the batch stays finite.
+    readout, bias, weight_decay
+        As well.
+    init : "random", "orthogonal" or mapping
+        Start. In the limit both names mean M = 0, Q = I; ``{"M": ..., "Q": ...}`` gives another.
+        In the projected and spherical geometries the neurons are brought to unit norm first.
+    second_order : bool
+        Whether the term E[s s^T] is kept. Without it and for a plain rule this is gradient flow on
+        the population loss, the limit of small gamma at fixed :math:`\gamma\tau`.
+    points : int, optional
+        Points in each of 8 scrambles where means are taken over points; a power of two is best. If
+        None 16384, and 65536 where the errors of overlaps or norms are above 1 %.
+
+    Notes
+    -----
+    ``overlap`` is M, ``norm`` is Q, ``recovery`` is :math:`R_k = \sqrt{[M^\top Q^+ M]_{kk}}`;
+    ``test_mse`` is the error on new labels, noise included; ``readout`` and ``bias`` are there if
+    they are trained. A start without overlap stays there if :math:`\mathbb{E}[s z] = 0`: at finite
+    d the overlap of order :math:`d^{-1/2}` must be given, see
+    :func:`gradone.theory.hitting_time`.
+
+    Means: closed forms for erf [FL-4]; panels that end at the kinks for one neuron and one
+    direction; else eight scrambles of a Sobol net, each followed on its own. Errors are half-widths
+    of 99 % intervals over the scrambles, plus what a tenfold tolerance of the integrator changes
+    (without scrambles the largest such change between 0.6 of a time and that time).
+
+    References
+    ----------
+    Saad and Solla 1995; Arnaboldi et al. 2023, arXiv:2302.05882; Arnaboldi et al. 2024,
+    arXiv:2405.15459.
+
+    Examples
+    --------
+    An extra-gradient step makes He3 visible to a relu:
+
+    >>> import gradone as gd
+    >>> flow = gd.predict("He3(z)", "sgd_flow", time=[10, 20, 40], width=1, step_size=0.1,
+    ...                   rule="extragradient", inner_step_size=0.1)
+    >>> flow.overlap.values.ravel().round(4), bool(flow.overlap_err.max() < 1e-5)
+    (array([-0.1117, -0.2252, -0.3851]), True)
+    """
+
+    answers = ("overlap", "norm", "recovery", "readout", "bias", "test_mse")
+    axes = ("time",)
+    regime = "d -> infinity with time = steps/d, width, batch and d times the step sizes fixed"
+    cites = ("saad1995online", "arnaboldi2023odes", "arnaboldi2024repetita")
+
+    def obstacle(self, target: Target) -> str | None:
+        """Why the theory does not cover a target, or None."""
+        if len(target.expression.span) == 0:
+            return "the target is a constant, there is nothing to learn"
+        if target.r > MAX_R:
+            return (
+                f"the target has r = {target.r} directions, the means are computed for at most "
+                f"{MAX_R}"
+            )
+        return None
+
+    def predict(
+        self,
+        target: Target,
+        *,
+        time: Any,
+        step_size: float,
+        width: int = 4,
+        activation: str = "relu(z)",
+        rule: str = "plain",
+        inner_step_size: float | None = None,
+        inner_steps: int = 2,
+        radius: float | None = None,
+        interpolation: float | None = None,
+        loss: Literal["square", "correlation"] = "square",
+        geometry: Literal["euclidean", "projected", "spherical"] = "euclidean",
+        batch_size: int = 1,
+        readout: Any = "signs",
+        bias: Any = 0.0,
+        train_readout: float | None = None,
+        train_bias: float | None = None,
+        weight_decay: float = 0.0,
+        init: Any = "orthogonal",
+        second_order: bool = True,
+        points: int | None = None,
+    ) -> xr.Dataset:
+        """Order parameters and test error at each time."""
+        student = read_student(
+            width=width, activation=activation, step_size=step_size, rule=rule,
+            inner_step_size=inner_step_size, inner_steps=inner_steps, radius=radius,
+            interpolation=interpolation, loss=loss, geometry=geometry, batch_size=batch_size,
+            readout=readout, bias=bias, train_readout=train_readout, train_bias=train_bias,
+            weight_decay=weight_decay, flow=True,
+        )  # fmt: skip
+        _check(student)
+        start = _start(student, init, target.r)
+        order = np.argsort(time)
+        flow = solve_flow(
+            target, student, start, np.asarray(time)[order],
+            second_order=bool(second_order),
+            points=None if points is None else whole_number("points", points),
+        )  # fmt: skip
+        back = np.argsort(order)
+        coords = {
+            "time": time,
+            "neuron": np.arange(1, student.width + 1),
+            "neuron2": np.arange(1, student.width + 1),
+            "direction": np.arange(1, target.r + 1),
+        }
+        fields: dict[str, tuple[Any, Any]] = {}
+        for name, (value, error) in flow.values.items():
+            dims = ("time", *_DIMS[name])
+            fields |= {name: (dims, value[back]), f"{name}_err": (dims, error[back])}
+        converged = np.asarray(time) <= flow.until
+        fields["converged"] = ("time", converged)
+        fields["status"] = ("time", np.where(converged, "", flow.why))
+        start_text = init if isinstance(init, str) else {"M": start.M, "Q": _norms(start)}
+        params = student.params | {
+            "noise": target.noise, "init": start_text, "second_order": bool(second_order)
+        }  # fmt: skip
+        return curve(
+            fields, coords, source=f"theory:{self.name}", target=target.text, params=params,
+            labels=LABELS,
+        )  # fmt: skip
+
+
+def _check(student: Student) -> None:
+    if student.step_size == "auto":
+        raise BadData(
+            'step_size must be a number, got "auto": the flow has no d from which a step could '
+            "follow; give gamma = eta d, which gradone.analysis.escape.escape(...).step_size "
+            "recommends"
+        )
+    if student.width > MAX_WIDTH:
+        raise OutOfRegime(
+            f"the means are computed for a width of at most {MAX_WIDTH}, got {student.width}; "
+            "gd.dynamics.sgd simulates wider students"
+        )
+    if student.rule == "sam_normalized" and student.batch_size > 1:
+        raise OutOfRegime(
+            "the normalized inner step ties the samples of a batch together, which the flow does "
+            "not cover; use batch_size=1, or gd.dynamics.sgd"
+        )
+
+
+def _start(student: Student, init: Any, r: int) -> Neurons:
+    """State at time zero."""
+    found = read_start(init, width=student.width, r=r)
+    p = student.width
+    M, Q = (np.zeros((p, r)), np.eye(p)) if isinstance(found, str) else found
+    if student.geometry != "euclidean":
+        size = np.sqrt(np.diag(Q))
+        M, Q = M / size[:, None], Q / np.outer(size, size)
+    return Neurons(M, Q - M @ M.T, np.array(student.readout), np.array(student.bias))
+
+
+def _norms(neurons: Neurons) -> np.ndarray:
+    return neurons.M @ neurons.M.T + neurons.rest

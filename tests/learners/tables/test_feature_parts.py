@@ -1,0 +1,239 @@
+"""The parts of the feature learners against brute force, finite differences and known answers."""
+
+import numpy as np
+import pytest
+
+from gradone.learners.tables._feature.calibration import calibrated
+from gradone.learners.tables._feature.kernel_choice import left_out_errors
+from gradone.learners.tables._feature.linear import PENALTIES as RIDGES
+from gradone.learners.tables._feature.linear import fit_ridge
+from gradone.learners.tables._feature.machine import Kernel, fit_kernel, squared_distances
+from gradone.learners.tables._feature.proposals import proposals
+from gradone.learners.tables._feature.prune import pruned
+from gradone.learners.tables._feature.refine import refined
+from gradone.learners.tables._feature.rows import Rows, balanced_splits, in_own_order, moved_splits
+from gradone.learners.tables._feature.smoother import PENALTIES, SmootherFit
+from gradone.learners.tables._feature.stack import gain, stacked
+
+from ..rotated import cosines, he3, rotated, staircase
+
+
+def table(function, *, n, d, r, seed, weights=None):
+    X, y, W = rotated(function, n=n, d=d, r=r, seed=seed)
+    Y = ((y - y.mean()) / y.std())[:, None]
+    return Rows(X, Y, np.ones(n) if weights is None else weights), W
+
+
+@pytest.fixture
+def weighted():
+    """60 rows with two labels and unequal weights."""
+    rng = np.random.default_rng(3)
+    X, weights = rng.standard_normal((60, 4)), rng.uniform(0.5, 1.5, 60)
+    Y = np.stack([np.sin(X[:, 0]), X[:, 1] * X[:, 2]], axis=1) + 0.1 * rng.standard_normal((60, 2))
+    return Rows(X, Y, weights)
+
+
+def plain_ridge(A, Y, weights, penalty):
+    """Weighted least squares with a constant, by the normal equations; predictor of columns."""
+    total = weights.sum()
+    center, level = weights @ A / total, weights @ Y / total
+    G = (A - center).T @ (weights[:, None] * (A - center)) + penalty
+    b = np.linalg.solve(G, (A - center).T @ (weights[:, None] * (Y - level)))
+    return lambda rows: level + (rows - center) @ b
+
+
+def left_out_by_brute_force(A, Y, weights, penalty):
+    """Predictions of every row by a fit to the others."""
+    found = np.empty_like(Y)
+    for i in range(len(Y)):
+        rest = np.arange(len(Y)) != i
+        found[i] = plain_ridge(A[rest], Y[rest], weights[rest], penalty)(A[i])
+    return found
+
+
+def test_the_score_of_a_smoother_is_its_error_at_rows_left_out(weighted):
+    """Would catch: leverage without the constant, weights applied once instead of twice."""
+    rng = np.random.default_rng(0)
+    B = 0.8 * rng.standard_normal((4, 2))
+    fit = SmootherFit(weighted, B, np.arange(0, 60, 3))
+    f, total = fit.smoother(), weighted.weights.sum()
+    A = np.hstack([_bumps(weighted.X @ B, f.landmarks), weighted.X / 2])  # 2 = root of d
+    P = np.eye(A.shape[1])
+    P[: len(f.landmarks), : len(f.landmarks)] = _bumps(f.landmarks, f.landmarks)
+    penalty = PENALTIES[fit.penalty] * total * P
+    left = left_out_by_brute_force(A, weighted.Y, weighted.weights, penalty)
+    expected = np.sum(weighted.weights[:, None] * (weighted.Y - left) ** 2) / total / 2
+    # Leaving a row out changes the mean weight in the centre by a factor 1 - w/total only.
+    assert fit.score() == pytest.approx(expected, rel=1e-6)
+
+
+def _bumps(Z, C):
+    return np.exp(-0.5 * ((Z[:, None, :] - C) ** 2).sum(axis=-1))
+
+
+def test_a_fit_at_a_given_penalty_is_the_one_that_a_choice_of_it_gives(weighted):
+    B, landmarks = np.random.default_rng(1).standard_normal((4, 2)), np.arange(0, 60, 2)
+    chosen = SmootherFit(weighted, B, landmarks)
+    given = SmootherFit(weighted, B, landmarks, chosen.penalty)
+    np.testing.assert_allclose(given.residuals, chosen.residuals, atol=1e-8)
+    np.testing.assert_allclose(given.complete().hat, chosen.hat, atol=1e-8)
+
+
+def test_derivatives_of_a_smoother_are_its_differences(weighted):
+    B = np.random.default_rng(1).standard_normal((4, 2))
+    fit = SmootherFit(weighted, B, np.arange(0, 60, 2))
+    f, step = fit.smoother(), 1e-5
+    for v in np.eye(4):
+        differences = (f(weighted.X + step * v) - f(weighted.X - step * v)) / (2 * step)
+        expected = np.einsum("nkq,k->nq", fit.gradients(), v @ B) + v @ f.slopes
+        np.testing.assert_allclose(differences, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("smooth", [True, False])
+def test_derivatives_of_a_kernel_machine_are_its_differences(weighted, smooth):
+    root = np.random.default_rng(1).standard_normal((4, 3))
+    f = fit_kernel(weighted, Kernel(smooth, 2.0), 0.1, root)
+    fresh, step = np.random.default_rng(2).standard_normal((20, 4)), 1e-5
+    for j, v in enumerate(np.eye(4)):
+        differences = (f(fresh + step * v) - f(fresh - step * v)) / (2 * step)
+        np.testing.assert_allclose(f.gradients(fresh)[:, j], differences, atol=1e-6)
+
+
+def test_with_every_row_a_landmark_the_kernel_machine_is_exact(weighted):
+    kernel, root = Kernel(False, 3.0), np.eye(4)
+    exact = fit_kernel(weighted, kernel, 0.1, root)
+    landmarks = fit_kernel(weighted, kernel, 0.1, root, np.arange(60))
+    np.testing.assert_allclose(landmarks(weighted.X), exact(weighted.X), atol=1e-5)
+    K = np.exp(-np.sqrt(squared_distances(weighted.X, weighted.X)) / 3)
+    np.fill_diagonal(K, 1.0)
+    level = weighted.weights @ weighted.Y / weighted.weights.sum()
+    a = np.linalg.solve(K + 0.1 * np.diag(1 / weighted.weights), weighted.Y - level)
+    np.testing.assert_allclose(exact(weighted.X), level + K @ a, atol=1e-7)
+
+
+def test_errors_of_kernel_ridge_at_rows_left_out(weighted):
+    K = np.exp(-squared_distances(weighted.X, weighted.X) / 4)
+    found = left_out_errors(weighted, K.copy(), np.array([0.3])).errors[0]
+    Y = weighted.Y - weighted.weights @ weighted.Y / weighted.weights.sum()
+    for i in range(0, 60, 7):
+        rest = np.arange(60) != i
+        system = K[np.ix_(rest, rest)] + 0.3 * np.diag(1 / weighted.weights[rest])
+        error = Y[i] - K[i, rest] @ np.linalg.solve(system, Y[rest])
+        assert found[i] == pytest.approx(weighted.weights[i] * np.mean(error**2), rel=1e-8)
+
+
+def test_ridge_takes_the_penalty_of_the_smallest_error_at_rows_left_out(weighted):
+    fit, total = fit_ridge(weighted), weighted.weights.sum()
+    errors = []
+    for penalty in RIDGES:
+        P = penalty * total * np.eye(4)
+        left = left_out_by_brute_force(weighted.X, weighted.Y, weighted.weights, P)
+        errors.append(np.sum(weighted.weights[:, None] * (weighted.Y - left) ** 2) / total / 2)
+    assert fit.score == pytest.approx(min(errors), rel=1e-8)
+
+
+def test_refinement_turns_a_rough_direction_into_a_sharp_one():
+    rows, W = table(he3, n=800, d=20, r=1, seed=0)
+    rng = np.random.default_rng(0)
+    start = W.T + 0.2 * rng.standard_normal((20, 1))
+    assert abs(W @ start / np.linalg.norm(start)).item() < 0.85
+    fit = SmootherFit(rows, 0.7 * start, np.arange(0, 800, 8))
+    found = refined(fit, 10)
+    assert abs(W @ found.fit.B / np.linalg.norm(found.fit.B)).item() > 0.999
+    assert found.score < 0.02 < 0.3 < fit.score()
+
+
+def test_the_corrected_score_knows_the_price_of_directions():
+    """Pure noise: the plain error at rows left out promises a gain, the corrected one does not.
+
+    A correction without the leverage of B fails.
+    """
+    rng = np.random.default_rng(5)
+    rows = Rows(rng.standard_normal((300, 20)), rng.standard_normal((300, 1)), np.ones(300))
+    fit = SmootherFit(rows, 0.5 * rng.standard_normal((20, 2)) / np.sqrt(20), np.arange(0, 300, 3))
+    found = refined(fit, 8)
+    variance = np.mean(rows.Y**2)
+    assert found.fit.score() < 0.9 * variance < 0.97 * variance < found.score
+    X, y = rng.standard_normal((2000, 20)), rng.standard_normal((2000, 1))
+    assert np.mean((y - found.fit.smoother()(X)) ** 2) > np.mean(y**2)
+
+
+def test_axes_without_use_are_pruned():
+    rows, W = table(lambda z: np.tanh(2 * z), n=600, d=8, r=1, seed=1)
+    rng = np.random.default_rng(1)
+    B = np.hstack([0.7 * W.T, 0.3 * rng.standard_normal((8, 2))])
+    found = pruned(refined(SmootherFit(rows, B, np.arange(0, 600, 6)), 4))
+    assert found.fit.B.shape[1] == 1
+    assert abs(W @ found.fit.B / np.linalg.norm(found.fit.B)).item() > 0.995
+
+
+def test_directions_show_given_others_that_do_not_show_alone():
+    """Of He2(z1) + sign(z1 z2 z3) the moments see z1; given z1 they see z2 and z3."""
+    rows, W = table(staircase, n=4000, d=40, r=3, seed=0)
+
+    def best(B):
+        signal = SmootherFit(rows, B, np.arange(200)).residuals if B.shape[1] else rows.Y
+        return max(cosines(c.T, W[1:])[0] for _, c in proposals(rows, B, [signal]))
+
+    alone, given = best(np.zeros((40, 0))), best(0.7 * W[:1].T)
+    assert alone < 0.6 < 0.9 < given
+
+
+def test_rows_have_an_order_of_their_own():
+    rng = np.random.default_rng(0)
+    X, Y = rng.integers(0, 2, (50, 3)).astype(float), rng.integers(0, 2, (50, 1)).astype(float)
+    weights = rng.integers(0, 3, 50).astype(float)
+    order = rng.permutation(50)
+    first, second = in_own_order(X, Y, weights), in_own_order(X[order], Y[order], weights[order])
+    for one, other in zip(first[:3], second[:3], strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert len(np.unique(np.hstack(first[:2]), axis=0)) == len(first[0])
+    assert first[2].sum() == weights.sum()
+    kept = first[3] >= 0
+    np.testing.assert_array_equal(first[0][first[3][kept]], X[kept])
+    np.testing.assert_array_equal(kept, weights > 0)
+
+
+def test_folds_have_every_row_once_and_labels_of_all_sizes():
+    splits = balanced_splits(100, 3, np.random.default_rng(0))
+    np.testing.assert_array_equal(np.sort(np.concatenate([b for _, b in splits])), np.arange(100))
+    for used, fresh in splits:
+        assert not set(used) & set(fresh)
+        assert abs(fresh.mean() - 49.5) < 1.5  # drawn freely it would be off by 4.1
+    moved = moved_splits([(np.array([0, 1]), np.array([2, 3]))], np.array([0, 1, 1, -1]))
+    assert [list(part) for part in moved[0]] == [[0], [1]]
+
+
+def test_the_stack_predicts_the_mean_unless_a_member_is_better_than_that():
+    rng = np.random.default_rng(0)
+    Y = rng.standard_normal((400, 1))
+    mean, weights = np.zeros((400, 1)), np.ones(400)
+    useless = stacked({"linear": 0.1 * rng.standard_normal((400, 1))}, Y, mean, weights)
+    assert useless.weights == {}
+    good, noisy = (Y + s * rng.standard_normal((400, 1)) for s in (0.5, 0.52))
+    found = stacked({"linear": good, "rough": noisy}, Y, mean, weights)
+    assert list(found.weights) == ["linear"]  # the other is not better: it does not pass
+    better = Y + 0.2 * rng.standard_normal((400, 1))
+    found = stacked({"linear": good, "rough": better}, Y, mean, weights)
+    assert found.best == "rough"
+    assert found.weights["rough"] > 0.7
+    assert found.scores["rough"] == pytest.approx(1 - np.mean((Y - better) ** 2) / np.mean(Y**2))
+
+
+def test_a_gain_has_the_error_of_a_paired_mean():
+    rng = np.random.default_rng(0)
+    a, b = rng.exponential(size=(2, 500))
+    found = gain(a, b, np.ones(500))
+    assert found.value == pytest.approx(np.mean(b - a))
+    assert found.error == pytest.approx(np.std(b - a) / np.sqrt(500))
+
+
+def test_calibration_recovers_logits():
+    rng = np.random.default_rng(0)
+    scores = rng.standard_normal((20000, 2))
+    share = 1 / (1 + np.exp(-(1.5 * (scores[:, 1] - scores[:, 0]) - 0.7)))
+    classes = (rng.uniform(size=20000) < share).astype(int)
+    found = calibrated(scores, classes, np.ones(20000))
+    # Six standard errors of a logistic fit with 20000 rows; the pull towards 0 is 0.3 %.
+    assert found.slope == pytest.approx(1.5, abs=0.12)
+    assert found.offsets[1] - found.offsets[0] == pytest.approx(-0.7, abs=0.12)

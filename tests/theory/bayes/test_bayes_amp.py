@@ -1,0 +1,206 @@
+"""State evolution of Bayes-AMP against closed forms, reference values and invariances."""
+
+import numpy as np
+import pytest
+from scipy.special import erf, erfc
+
+import gradone as gd
+from gradone.theory.bayes._fixed_points import StateEvolution
+from gradone.theory.bayes._state_evolution import averages, overlap_step
+
+REFERENCE = [  # target, noise, alpha, eigenvalues of M, tolerance
+    ("sign(z1*z2)", 0.0, 3.0, (0.242706, 0.242706), 1e-4),
+    ("sign(z1*z2)", 0.0, 4.0, (0.643841, 0.643841), 1e-4),
+    ("sign(z1*z2)", 0.0, 6.0, (0.896925, 0.896925), 1e-4),
+    ("z**2", 0.0, 0.55, (0.023142,), 1e-4),
+    ("z**2", 0.0, 0.7, (0.124120,), 1e-4),
+    ("z**2", 0.0, 0.9, (0.330772,), 1e-4),
+    ("z**2", 0.0, 1.0, (0.476264,), 1e-4),
+    ("z1*z2", 0.1, 1.0, (0.1382, 0.1382), 5e-4),
+    ("z1*z2", 0.1, 1.5, (0.4080, 0.4080), 5e-4),
+    ("max(z1, z2)", 0.1, 1.0, (0.0, 0.4860), 1e-3),
+    ("max(z1, z2)", 0.1, 2.5, (0.6009, 0.7992), 1e-3),
+    ("relu(z1) + relu(z2)", 0.01, 1.0, (0.0, 0.5776), 1e-3),
+    ("relu(z1) + relu(z2)", 0.01, 2.0, (0.4046, 0.8438), 1e-3),
+    ("tanh(z1*z2) + 0.5*z3", 0.05, 2.5, (0.4645, 0.4645, 0.6500), 3e-3),
+    ("z1**2 + sign(z1*z2*z3)", 0.0, 1.0, (0.0, 0.0, 0.2795), 4e-3),
+    ("z1**2 + sign(z1*z2*z3)", 0.0, 1.2, (0.0, 0.0, 0.495), 4e-3),
+    pytest.param(
+        "z1**2 + sign(z1*z2*z3)", 0.0, 3.0, (0.2427, 0.2427, 1.0), 1e-3, marks=pytest.mark.stat
+    ),
+    pytest.param(
+        "z1**2 + sign(z1*z2*z3)", 0.0, 4.0, (0.6438, 0.6438, 1.0), 1e-3, marks=pytest.mark.stat
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "noise", "alpha", "eigenvalues", "tolerance"), REFERENCE)
+def test_overlaps_are_those_of_the_literature(text, noise, alpha, eigenvalues, tolerance):
+    state = gd.predict(gd.Target(text, noise=noise), "bayes_amp", alpha=alpha)
+    found = np.linalg.eigvalsh(state.overlap.values[0])
+    assert found == pytest.approx(eigenvalues, abs=tolerance)
+    assert state.overlap_err.values.max() < tolerance
+
+
+def parity_information(k, q, points=801):
+    """J_11 of sign(z1 ... zk) at M = q I, by the closed form on a fine product grid."""
+    v = np.linspace(-9, 9, points)
+    w = np.exp(-(v**2) / 2)
+    w /= w.sum()
+    omega = np.sqrt(q) * v
+    x = omega / np.sqrt(2 * (1 - q))
+    e, c = erf(x), erfc(np.abs(x)) * (2 - erfc(np.abs(x)))  # c = 1 - e^2
+    D = 2 * np.exp(-(omega**2) / (2 * (1 - q))) / np.sqrt(2 * np.pi * (1 - q))
+    assert k == 2
+    # 1 - e1^2 e2^2 without cancellation.
+    below = c[:, None] + e[:, None] ** 2 * c[None, :]
+    return float(np.einsum("i,j,ij->", w, w, (D[:, None] * e) ** 2 / np.maximum(below, 1e-300)))
+
+
+@pytest.mark.parametrize("alpha", [2.7, 3.5, 5.0])
+def test_the_parity_obeys_its_closed_map(alpha):
+    q = gd.predict("sign(z1*z2)", "bayes_amp", alpha=alpha).overlap.values[0, 0, 0]
+    q_hat = alpha * parity_information(2, q)
+    assert q_hat / (1 + q_hat) == pytest.approx(q, abs=1e-6)
+
+
+def test_errors_of_the_parity_are_those_of_the_closed_form():
+    state = gd.predict("sign(z1*z2)", "bayes_amp", alpha=4.0)
+    assert float(state.test_mse[0]) == pytest.approx(0.80169, abs=1e-4)
+    assert float(state.zero_one_error[0]) == pytest.approx(0.32424, abs=1e-4)
+
+
+def test_a_fixed_point_that_the_iteration_reaches_is_stable():
+    """The rate by which a plain iteration of the map approaches it.
+
+    Would catch: the asymmetry of a rough rule taken for a growing deviation (2.13).
+    """
+    target, alpha = gd.Target("relu(z1) + relu(z2)", noise=0.01), 1.6
+    found = gd.predict(target, "bayes_amp", alpha=[alpha])
+    evolution, M = StateEvolution(target), found.overlap.values[0] + 0.02 * np.eye(2)
+    away = []
+    for _ in range(4):
+        M = evolution.step(M, alpha)
+        away.append(np.trace(M - found.overlap.values[0]))
+    assert float(found.rate[0]) == pytest.approx(away[-1] / away[-2], abs=0.03)
+    assert float(found.rate[0]) < 0.9
+
+
+@pytest.mark.stat
+@pytest.mark.parametrize("alpha", [1.8, 2.5])
+def test_stated_errors_cover_a_finer_rule(alpha):
+    """The map itself, iterated with the finest rule and channel to its fixed point.
+
+    Would catch: errors that leave out what the rule over prior means does not resolve.
+    """
+    target = gd.Target("relu(z1) + relu(z2)", noise=0.01)
+    found = gd.predict(target, "bayes_amp", alpha=[alpha])
+    evolution, M = StateEvolution(target), found.overlap.values[0]
+    for _ in range(6):
+        at = averages(evolution.channel(1), M, 1)
+        M = M + 3 * (overlap_step(at.information, alpha) - M)  # it contracts by 0.77 to 0.82
+    gap = np.abs(found.overlap.values[0] - M).max()
+    assert gap < float(found.overlap_err.max()) < 3e-4
+    assert abs(float(found.test_mse[0]) - at.test_mse) < float(found.test_mse_err[0])
+
+
+@pytest.mark.stat
+@pytest.mark.parametrize(
+    ("text", "noise", "alpha"),
+    [
+        ("relu(z1)*z2", 0.1, 5.0),
+        ("sin(z1 + z2**2)", 0.1, 10.0),
+        ("abs(z1)*abs(z2)", 0.05, 10.0),
+        ("z1**3 + z2", 0.1, 10.0),
+        ("max(max(z1, z2), 0)", 0.05, 10.0),
+    ],
+)
+def test_stated_errors_where_the_posterior_is_narrow(text, noise, alpha):
+    """The map iterated with a finer rule and channel from the answer to its fixed point.
+
+    Would catch: rules that miss the same feature and therefore agree (those along the axes of
+    `sin(z1 + z2**2)` in pairs), steps of the channel that are chosen where the label varies little.
+    """
+    target = gd.Target(text, noise=noise)
+    found = gd.predict(target, "bayes_amp", alpha=[alpha])
+    evolution, M = StateEvolution(target), found.overlap.values[0]
+    for _ in range(20):
+        at = averages(evolution.channel(1), M, 1)
+        move = overlap_step(at.information, alpha) - M
+        M = M + move
+        if np.abs(move).max() < 1e-7:
+            break
+    gap = np.abs(found.overlap.values[0] - M).max()
+    assert gap < float(found.overlap_err.max()) < 1e-4
+    assert abs(float(found.test_mse[0]) - at.test_mse) < float(found.test_mse_err[0])
+
+
+@pytest.mark.parametrize(("alpha", "rate"), [(3.0, 0.8724), (4.0, 0.7945), (6.0, 0.6835)])
+def test_the_contraction_rate_of_the_parity(alpha, rate):
+    found = gd.predict("sign(z1*z2)", "bayes_amp", alpha=alpha)
+    assert float(found.rate[0]) == pytest.approx(rate, abs=1e-3)
+
+
+@pytest.mark.stat
+def test_a_linear_target_is_linear_regression():
+    """y = z + noise: the fixed point of m = alpha (1 - m) / (1 - m + Delta + alpha (1 - m)).
+
+    The Bayes-optimal overlap of linear regression, solved by hand as a quadratic equation.
+    """
+    alpha, noise = 1.7, 0.3
+    b = 1 + noise + alpha - 1  # v^2 + v (noise + alpha - 1) - noise = 0 with v = 1 - m
+    v = (-(b - 1) + np.sqrt((b - 1) ** 2 + 4 * noise)) / 2
+    state = gd.predict(gd.Target("z1", noise=noise), "bayes_amp", alpha=alpha)
+    assert float(state.overlap_err.max()) < 3e-5
+    assert float(state.overlap[0, 0, 0]) == pytest.approx(1 - v, abs=float(state.overlap_err.max()))
+    assert float(state.test_mse[0]) == pytest.approx(v + noise, abs=float(state.test_mse_err[0]))
+
+
+def test_a_rotated_target_has_the_rotated_overlap():
+    c, s = np.cos(0.7), np.sin(0.7)
+    R = np.array([[c, s], [-s, c]])
+    text = f"sign(({c:.16g}*z1 + {s:.16g}*z2)*({-s:.16g}*z1 + {c:.16g}*z2) + 0.4)"
+    plain = gd.predict("sign(z1*z2 + 0.4)", "bayes_amp", alpha=4.0).overlap.values[0]
+    rotated = gd.predict(text, "bayes_amp", alpha=4.0).overlap.values[0]
+    assert rotated == pytest.approx(R.T @ plain @ R, abs=1e-4)
+
+
+def test_unused_variables_keep_no_overlap():
+    state = gd.predict("sign(z1*z3)", "bayes_amp", alpha=4.0).overlap.values[0]
+    assert state[1] == pytest.approx(np.zeros(3), abs=1e-12)
+    assert state[0, 0] == pytest.approx(0.643841, abs=1e-4)
+
+
+def test_relabeling_the_output_changes_no_overlap():
+    plain = gd.predict("sign(z1*z2)", "bayes_amp", alpha=4.0).overlap.values
+    other = gd.predict("exp(3 - sign(z1*z2))", "bayes_amp", alpha=4.0).overlap.values
+    assert other == pytest.approx(plain, abs=1e-6)
+
+
+def test_overlap_grows_with_data_and_falls_with_noise():
+    alphas = np.array([0.8, 1.1, 1.5, 2.5])
+    little, much = (
+        gd.predict(gd.Target("z1*z2", noise=v), "bayes_amp", alpha=alphas).overlap[:, 0, 0]
+        for v in (0.05, 0.3)
+    )
+    assert (np.diff(little) > 0).all()
+    assert (much < little).all()
+
+
+def test_order_of_the_axis_does_not_matter():
+    up = gd.predict("sign(z1*z2)", "bayes_amp", alpha=[2.0, 3.0, 4.0])
+    down = gd.predict("sign(z1*z2)", "bayes_amp", alpha=[4.0, 2.0, 3.0])
+    assert down.sel(alpha=up.alpha).overlap.values == pytest.approx(up.overlap.values, abs=1e-6)
+
+
+def test_both_starts_agree_without_a_hard_phase():
+    for start in ("uninformed", "informed"):
+        state = gd.predict("sign(z1*z2)", "bayes_amp", alpha=4.0, start=start)
+        assert float(state.overlap[0, 0, 0]) == pytest.approx(0.643841, abs=1e-5)
+
+
+def test_bad_input():
+    with pytest.raises(gd.BadData, match="start must be"):
+        gd.predict("z1", "bayes_amp", alpha=1.0, start="warm")
+    with pytest.raises(gd.OutOfRegime, match="5 directions"):
+        gd.predict("z1*z2*z3*z4*z5", "bayes_amp", alpha=1.0)
