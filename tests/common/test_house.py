@@ -18,7 +18,10 @@ SOURCE = ROOT / "src" / "gradone"
 MODULES = sorted(SOURCE.rglob("*.py"))
 IDS = [str(path.relative_to(SOURCE)) for path in MODULES]
 
+SCRIPTS = sorted((SOURCE / "lab" / "static").glob("*.js"))
+
 MOST_LINES = 500
+LONGEST_LINE_OF_A_SCRIPT = 120
 BANNED_CALLS = {"eval", "exec"}
 BANNED_MODULES = {"cPickle", "cloudpickle", "dill", "joblib", "marshal", "pickle", "shelve"}
 # Folders that exist on one machine only, not at the end of a web address.
@@ -37,6 +40,12 @@ def tree(module):
 
 def test_module_is_short(module):
     assert len(module.read_text(encoding="utf-8").splitlines()) <= MOST_LINES
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
+def test_lines_of_a_script_of_the_lab_are_short(script):
+    lines = script.read_text(encoding="utf-8").splitlines()
+    assert [line for line in lines if len(line) > LONGEST_LINE_OF_A_SCRIPT] == []
 
 
 def test_module_says_what_it_is(tree):

@@ -88,7 +88,7 @@ def test_theories_that_do_not_cover_a_target_say_why(open_page: Open) -> None:
     box = page.locator("#theories input[value=one_step]")
     expect(box).to_be_disabled()
     reason = page.locator("#theories label:has(input[value=one_step]) + .why-not")
-    expect(reason).to_contain_text("r = 2 directions")
+    expect(reason).to_contain_text("depends on 2 directions")
 
 
 def test_quantities_can_be_chosen(open_page: Open) -> None:

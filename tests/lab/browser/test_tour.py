@@ -120,7 +120,7 @@ def test_the_tour_leads_to_the_other_tabs(open_page: Open) -> None:
     page.click("text=Watch it learn >> nth=-1")
     page.wait_for_selector("#plane-picture .neuron")  # it has started by itself
     page.click("#tab-tour")
-    page.click("text=The verdict on it")
+    page.click("text=Read its verdict")
     page.wait_for_selector('#panel-target[data-target="He3(z)"]:not([hidden])')
 
 

@@ -4,9 +4,10 @@ const CONFIG = { responsive: true, displayModeBar: false };
 const INK = "#1a1d21";
 
 /** Words of the server in which $...$ is mathematics, as plotly writes them. */
-export const plain = (text) => text
-  .replace(/\$\\cos\^2\\theta_\{?(\w+)\}?\$/g, "cos²θ<sub>$1</sub>")
-  .replace(/\$z_\{?(\d+)\}?\$/g, "z<sub>$1</sub>");
+export const plain = (text) =>
+  text
+    .replace(/\$\\cos\^2\\theta_\{?(\w+)\}?\$/g, "cos²θ<sub>$1</sub>")
+    .replace(/\$z_\{?(\d+)\}?\$/g, "z<sub>$1</sub>");
 
 const font = () => ({ family: getComputedStyle(document.body).fontFamily, size: 14, color: INK });
 
@@ -20,20 +21,49 @@ export function draw(place, picture, shorter = 0) {
 }
 
 export function drawTraces(place, traces, layout) {
-  const width = place.clientWidth, isNarrow = width < 480;
-  const axis = { showline: true, linecolor: "#777", zeroline: false, gridcolor: "#eceff1", ticks: "outside", tickcolor: "#777" };
+  const width = place.clientWidth,
+    isNarrow = width < 480;
+  const axis = {
+    showline: true,
+    linecolor: "#777",
+    zeroline: false,
+    gridcolor: "#eceff1",
+    ticks: "outside",
+    tickcolor: "#777",
+  };
   const room = 22 * legendRows(traces, width) + 6;
-  return window.Plotly.react(place, traces, {
-    font: font(), height: (isNarrow ? 310 : 370) + room, margin: { l: isNarrow ? 52 : 64, r: 14, t: 10, b: 56 + room }, paper_bgcolor: "white", plot_bgcolor: "white",
-    legend: { orientation: "h", yref: "container", y: 0, yanchor: "bottom", x: 0, font: { size: 13 }, tracegroupgap: 0 },
-    hovermode: "closest", showlegend: true,
-    ...layout, xaxis: titled(axis, layout.xaxis), yaxis: titled(axis, layout.yaxis),
-  }, CONFIG);
+  return window.Plotly.react(
+    place,
+    traces,
+    {
+      font: font(),
+      height: (isNarrow ? 310 : 370) + room,
+      margin: { l: isNarrow ? 52 : 64, r: 14, t: 10, b: 56 + room },
+      paper_bgcolor: "white",
+      plot_bgcolor: "white",
+      legend: {
+        orientation: "h",
+        yref: "container",
+        y: 0,
+        yanchor: "bottom",
+        x: 0,
+        font: { size: 13 },
+        tracegroupgap: 0,
+      },
+      hovermode: "closest",
+      showlegend: true,
+      ...layout,
+      xaxis: titled(axis, layout.xaxis),
+      yaxis: titled(axis, layout.yaxis),
+    },
+    CONFIG,
+  );
 }
 
 /** Rows of a legend below a picture, from the lengths of its words. */
 function legendRows(traces, width) {
-  let rows = 1, used = 0;
+  let rows = 1,
+    used = 0;
   for (const one of traces.filter((trace) => trace.showlegend !== false)) {
     const length = 48 + 7.4 * one.name.replace(/<[^>]*>/g, "").length;
     if (used && used + length > width - 70) [rows, used] = [rows + 1, 0];
@@ -46,34 +76,55 @@ function titled(axis, own) {
   return { ...axis, ...own, title: { ...own.title, font: { size: 14 }, standoff: 8 } };
 }
 
-export const AXES = { alpha: "samples per dimension n/d", kappa: "log n / log d", time: "time = samples / d" };
+export const AXES = {
+  alpha: "samples per dimension n/d",
+  kappa: "log n / log d",
+  time: "time = samples / d",
+};
 
 export const QUANTITIES = {
-  test_mse: "test error", excess_mse: "error without noise", cosine2: "squared cosines with the hidden directions",
-  recovery: "recovery of each direction", gradient: "cosine of gradient and target",
+  test_mse: "test error",
+  excess_mse: "error without noise",
+  cosine2: "squared cosines with the hidden directions",
+  recovery: "recovery of each direction",
+  gradient: "cosine of gradient and target",
 };
 
 /** Horizontal axis of curves; time is logarithmic. */
 export function across(axis, xs) {
   const found = { title: { text: AXES[axis] } };
   if (axis !== "time") return axis === "alpha" ? { ...found, range: [0, Math.max(...xs) * 1.03] } : found;
-  const [low, high] = [Math.min(...xs), Math.max(...xs)], first = Math.floor(Math.log10(low)), last = Math.ceil(Math.log10(high));
+  const [low, high] = [Math.min(...xs), Math.max(...xs)],
+    first = Math.floor(Math.log10(low)),
+    last = Math.ceil(Math.log10(high));
   const steps = last - first > 3 ? [1] : last - first > 1 ? [1, 3] : [1, 2, 5];
-  const tickvals = Array.from({ length: last - first + 1 }, (_, k) => steps.map((one) => Number((one * 10 ** (first + k)).toPrecision(1)))).flat();
-  return { ...found, type: "log", tickvals, ticktext: tickvals.map(String), range: [Math.log10(low) - 0.02, Math.log10(high) + 0.03] };
+  const tickvals = Array.from({ length: last - first + 1 }, (_, k) =>
+    steps.map((one) => Number((one * 10 ** (first + k)).toPrecision(1))),
+  ).flat();
+  return {
+    ...found,
+    type: "log",
+    tickvals,
+    ticktext: tickvals.map(String),
+    range: [Math.log10(low) - 0.02, Math.log10(high) + 0.03],
+  };
 }
 
 /** Vertical axis: shares end at one, errors begin at zero. */
 export function up(quantities) {
   const isShare = quantities.every((one) => ["cosine2", "recovery", "gradient"].includes(one));
   // A title that is longer than its axis would be cut.
-  const text = quantities.length > 1 ? `error, ${quantities.includes("recovery") ? "recovery" : "squared cosines"}` : QUANTITIES[quantities[0]].replace(" with the hidden directions", "");
+  const text =
+    quantities.length > 1
+      ? `error, ${quantities.includes("recovery") ? "recovery" : "squared cosines"}`
+      : QUANTITIES[quantities[0]].replace(" with the hidden directions", "");
   return { title: { text }, ...(isShare ? { range: [0, 1.05] } : { rangemode: "tozero" }) };
 }
 
 /** Thin line across a picture at a moment of its time; none of the curves is drawn again. */
 export function markMoment(plot, time) {
-  const area = plot.querySelector?.(".nsewdrag"), axis = plot._fullLayout?.xaxis;
+  const area = plot.querySelector?.(".nsewdrag"),
+    axis = plot._fullLayout?.xaxis;
   if (!area || !axis || axis.type !== "log") return;
   let mark = plot.querySelector(".moment");
   if (!mark) {

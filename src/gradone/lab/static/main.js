@@ -38,7 +38,7 @@ onChange((keys) => { if (keys.includes("tab")) showTab(); });
 byId("share").addEventListener("click", async () => {
   try {
     await navigator.clipboard.writeText(location.href);
-    byId("shared").textContent = "copied";
+    byId("shared").textContent = "The address was copied.";
   } catch {   // not every browser lets a page write there: then the address can be marked and copied
     byId("shared").textContent = location.href;
   }

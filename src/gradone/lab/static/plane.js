@@ -2,20 +2,39 @@
 import { markMoment } from "./charts.js";
 import { byId, fill } from "./dom.js";
 
-const SIZE = 360, EDGE = 30, SECONDS = 9;
-let paths = [], span = [0, 1], moment = 1, playing = 0, seen = "", run = "";
+const SIZE = 360,
+  EDGE = 30,
+  SECONDS = 9;
+let paths = [],
+  span = [0, 1],
+  moment = 1,
+  playing = 0,
+  seen = "",
+  run = "";
 
 byId("play").addEventListener("click", () => (playing ? pause() : play(moment >= 1 ? 0 : moment)));
-byId("moment").addEventListener("input", () => { pause(); moment = Number(byId("moment").value); movePlane(); });
-for (const id of ["plane-x", "plane-y"]) byId(id).addEventListener("change", () => { layOut(); movePlane(); });
+byId("moment").addEventListener("input", () => {
+  pause();
+  moment = Number(byId("moment").value);
+  movePlane();
+});
+for (const id of ["plane-x", "plane-y"])
+  byId(id).addEventListener("change", () => {
+    layOut();
+    movePlane();
+  });
 
 /** Take the neurons of a run; false if it has none. The first ones to come start to move. */
 export function showPlane(events, asked) {
   const found = events.filter((one) => one.neurons);
   byId("plane").hidden = !found.length;
   if (!found.length) return false;
-  const directions = found[0].neurons.overlap[0][0].length, key = `${found[0].source} ${found.length} ${asked.target}`;
-  const names = { ...Object.fromEntries(Array.from({ length: directions }, (_, k) => [`z${k + 1}`, `z${k + 1}`])), outside: "outside" };
+  const directions = found[0].neurons.overlap[0][0].length,
+    key = `${found[0].source} ${found.length} ${asked.target}`;
+  const names = {
+    ...Object.fromEntries(Array.from({ length: directions }, (_, k) => [`z${k + 1}`, `z${k + 1}`])),
+    outside: "outside",
+  };
   if (run !== asked) {
     run = asked;
     fill(byId("plane-x"), names, "z1");
@@ -26,7 +45,13 @@ export function showPlane(events, asked) {
     seen = key;
     const times = found.flatMap((one) => one.neurons.time);
     span = [Math.log(Math.min(...times)), Math.log(Math.max(...times))];
-    paths = found.flatMap((one) => one.neurons.overlap.map((_, neuron) => ({ event: one, neuron, isTheory: one.source.startsWith("theory:") })));
+    paths = found.flatMap((one) =>
+      one.neurons.overlap.map((_, neuron) => ({
+        event: one,
+        neuron,
+        isTheory: one.source.startsWith("theory:"),
+      })),
+    );
     layOut();
     if (isFirst && !matchMedia("(prefers-reduced-motion: reduce)").matches) play(0);
   }
@@ -68,7 +93,8 @@ const shape = (name, attributes) => {
 /** Points (across, up) of a neuron at all times, in the coordinates that are chosen. */
 function coordinates({ event, neuron }) {
   const { overlap, outside } = event.neurons;
-  const pick = (name) => (name === "outside" ? outside[neuron] : overlap[neuron].map((row) => row[Number(name.slice(1)) - 1]));
+  const pick = (name) =>
+    name === "outside" ? outside[neuron] : overlap[neuron].map((row) => row[Number(name.slice(1)) - 1]);
   const [x, y] = [pick(byId("plane-x").value), pick(byId("plane-y").value)];
   return x.map((value, i) => [value ?? 0, y[i] ?? 0]);
 }
@@ -77,14 +103,20 @@ function coordinates({ event, neuron }) {
 function layOut() {
   const points = paths.map(coordinates);
   const reach = Math.max(1.08, ...points.flat(2).map(Math.abs)) * 1.04;
-  const put = (value) => SIZE / 2 + value / reach * (SIZE / 2 - EDGE);
-  const picture = shape("svg", { viewBox: `0 0 ${SIZE} ${SIZE}`, role: "img", "aria-label": "Neurons in the plane of the target" });
+  const put = (value) => SIZE / 2 + (value / reach) * (SIZE / 2 - EDGE);
+  const picture = shape("svg", {
+    viewBox: `0 0 ${SIZE} ${SIZE}`,
+    role: "img",
+    "aria-label": "Neurons in the plane of the target",
+  });
   picture.append(
     shape("circle", { cx: SIZE / 2, cy: SIZE / 2, r: put(1) - put(0), class: "unit" }),
     shape("line", { x1: EDGE / 2, x2: SIZE - EDGE / 2, y1: SIZE / 2, y2: SIZE / 2, class: "axis" }),
     shape("line", { y1: EDGE / 2, y2: SIZE - EDGE / 2, x1: SIZE / 2, x2: SIZE / 2, class: "axis" }),
-    label(byId("plane-x").value, SIZE - 6, SIZE / 2 - 8, "end"), label(byId("plane-y").value, SIZE / 2 + 8, 16, "start"),
-    label("length 1", put(0.72), put(0.76) + 12, "start", "unit-text"));
+    label(byId("plane-x").value, SIZE - 6, SIZE / 2 - 8, "end"),
+    label(byId("plane-y").value, SIZE / 2 + 8, 16, "start"),
+    label("length 1", put(0.72), put(0.76) + 12, "start", "unit-text"),
+  );
   for (const [i, path] of paths.entries()) {
     path.points = points[i].map(([x, y]) => [put(x), SIZE - put(y)]);
     const { color } = path.event;
@@ -92,7 +124,10 @@ function layOut() {
     picture.append(path.trail);
     if (path.isTheory) continue;
     path.disc = shape("circle", { r: 7, fill: color, class: "neuron" });
-    picture.append(shape("circle", { cx: path.points[0][0], cy: path.points[0][1], r: 3, class: "start" }), path.disc);
+    picture.append(
+      shape("circle", { cx: path.points[0][0], cy: path.points[0][1], r: 3, class: "start" }),
+      path.disc,
+    );
   }
   byId("plane-picture").replaceChildren(picture);
 }
@@ -112,8 +147,13 @@ export function movePlane() {
     if (next < 0) next = times.length;
     const way = path.points.slice(0, Math.max(next, 1));
     if (next > 0 && next < times.length) {
-      const share = (Math.log(time) - Math.log(times[next - 1])) / (Math.log(times[next]) - Math.log(times[next - 1]));
-      way.push(path.points[next].map((value, i) => path.points[next - 1][i] + share * (value - path.points[next - 1][i])));
+      const share =
+        (Math.log(time) - Math.log(times[next - 1])) / (Math.log(times[next]) - Math.log(times[next - 1]));
+      way.push(
+        path.points[next].map(
+          (value, i) => path.points[next - 1][i] + share * (value - path.points[next - 1][i]),
+        ),
+      );
     }
     path.trail.setAttribute("points", way.map((point) => point.map((v) => v.toFixed(1)).join(",")).join(" "));
     const [x, y] = way.at(-1);

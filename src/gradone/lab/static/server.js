@@ -4,7 +4,7 @@ import { byId, element } from "./dom.js";
 /** Mistake that the server explains: message, and where known the column. */
 export class Refused extends Error {
   constructor(body, status) {
-    super(body.message || "the lab did not answer");
+    super(body.message || "The lab did not answer.");
     Object.assign(this, { column: body.column, width: body.width || 1, hint: body.hint || "", status });
   }
 }
@@ -77,7 +77,7 @@ function tellQueue(kind, words) {
   else queues.delete(kind);
   const place = byId("busy"), last = [...queues.values()].at(-1);
   place.hidden = !last;
-  place.textContent = last ? `${last} Your question waits and is asked again by itself.` : "";
+  place.textContent = last ? `${last} The page waits and asks again by itself.` : "";
 }
 
 const NAMES = { csv: "CSV", svg: "SVG", png: "PNG", py: "Python script", html: "HTML report", json: "JSON" };

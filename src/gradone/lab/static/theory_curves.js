@@ -2,14 +2,15 @@
 import { across, drawTraces, plain, QUANTITIES, up } from "./charts.js";
 import { ask } from "./server.js";
 
-const SLOW = ["bayes_amp", "reused_batch"];   // each of their points takes a while
+const SLOW = ["bayes_amp", "reused_batch"]; // each of their points takes a while
 
 /**
  * Ask for the curves of theories and draw what there is after each answer.
  * `told` hears whether more will come; resolves to the warnings of the theories.
  */
 export async function follow({ kind, target, theories, sliders, top, plot, quantity, told }) {
-  const found = new Map(), notes = new Set();
+  const found = new Map(),
+    notes = new Set();
   const { axis } = theories[0];
   // Where a curve takes longer the more points it has, a coarse one comes first.
   const isSlow = theories.some((one) => SLOW.includes(one.key));
@@ -17,7 +18,13 @@ export async function follow({ kind, target, theories, sliders, top, plot, quant
     for (const theory of theories) {
       const points = !isFine ? 4 : SLOW.includes(theory.key) ? 12 : 24;
       const own = Object.entries(sliders).filter(([name]) => name.startsWith(`${theory.key}.`));
-      const given = { ...target, theory: theory.key, top, points, sliders: own.map((pair) => pair.join(":")).join(",") };
+      const given = {
+        ...target,
+        theory: theory.key,
+        top,
+        points,
+        sliders: own.map((pair) => pair.join(":")).join(","),
+      };
       const answer = await ask(kind, "/api/predict", given);
       found.set(theory.key, answer.series);
       for (const note of answer.notes) notes.add(note);
@@ -31,7 +38,14 @@ export async function follow({ kind, target, theories, sliders, top, plot, quant
 
 /** Quantities that curves have, with their names, and all of them together if there are two. */
 export function choices(kind, axis) {
-  const names = kind === "gradient" ? ["gradient"] : axis === "kappa" ? ["excess_mse"] : axis === "time" ? ["recovery", "test_mse"] : ["test_mse", "cosine2"];
+  const names =
+    kind === "gradient"
+      ? ["gradient"]
+      : axis === "kappa"
+        ? ["excess_mse"]
+        : axis === "time"
+          ? ["recovery", "test_mse"]
+          : ["test_mse", "cosine2"];
   const found = Object.fromEntries(names.map((name) => [name, QUANTITIES[name]]));
   return names.length > 1 ? { ...found, both: "both" } : found;
 }
@@ -43,10 +57,26 @@ function drawCurves(plot, series, axis, quantity) {
   const traces = drawn.map((one) => {
     // Alone on its picture, the first direction need not be dashed.
     const isRanked = ["cosine2", "recovery"].includes(one.quantity);
-    const dash = isMixed || !isRanked ? one.dash : { dash: "solid", dot: "dash", dashdot: "dot", solid: "dashdot" }[one.dash];
+    const dash =
+      isMixed || !isRanked
+        ? one.dash
+        : { dash: "solid", dot: "dash", dashdot: "dot", solid: "dashdot" }[one.dash];
     const name = plain(isMixed && one.quantity === "test_mse" ? `${one.name}, test error` : one.name);
-    return { x: one.x, y: one.y, name, mode: "lines", type: "scatter", line: { color: one.color, width: 2.6, dash },
-      hovertemplate: `${name}<br>%{x:.3g}, %{y:.4g}<extra></extra>` };
+    return {
+      x: one.x,
+      y: one.y,
+      name,
+      mode: "lines",
+      type: "scatter",
+      line: { color: one.color, width: 2.6, dash },
+      hovertemplate: `${name}<br>%{x:.3g}, %{y:.4g}<extra></extra>`,
+    };
   });
-  return drawTraces(plot, traces, { xaxis: across(axis, drawn.flatMap((one) => one.x)), yaxis: up([...new Set(drawn.map((one) => one.quantity))]) });
+  return drawTraces(plot, traces, {
+    xaxis: across(
+      axis,
+      drawn.flatMap((one) => one.x),
+    ),
+    yaxis: up([...new Set(drawn.map((one) => one.quantity))]),
+  });
 }

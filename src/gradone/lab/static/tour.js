@@ -10,13 +10,17 @@ import { watchNow } from "./watch.js";
 let latest = 0;
 
 export function startTour() {
-  onChange((keys) => { if (state.tab === "tour" && touches(keys, "page", "tab")) show(); });
+  onChange((keys) => {
+    if (state.tab === "tour" && touches(keys, "page", "tab")) show();
+  });
   if (state.tab === "tour") show();
 }
 
 async function show() {
-  const number = Math.min(PAGES.length, Math.max(1, Math.round(Number(state.page)) || 1)), page = PAGES[number - 1];
-  const place = byId("tour-state"), turn = ++latest;
+  const number = Math.min(PAGES.length, Math.max(1, Math.round(Number(state.page)) || 1)),
+    page = PAGES[number - 1];
+  const place = byId("tour-state"),
+    turn = ++latest;
   steps(number);
   byId("tour-title").textContent = `${number}. ${page.title}`;
   byId("tour-text").replaceChildren(...page.text.map((one) => element("p", {}, ...scripted(one))));
@@ -24,10 +28,21 @@ async function show() {
   buttons(number, page);
   byId("tour-formula").replaceChildren();
   const moved = { ...page.sliders };
-  byId("tour-sliders").replaceChildren(...(page.slider
-    ? [slider({ ...page.slider, value: moved[page.slider.name] }, debounced(120, (value) => { moved[page.slider.name] = value; example(number, page, moved, turn); }))] : []));
+  byId("tour-sliders").replaceChildren(
+    ...(page.slider
+      ? [
+          slider(
+            { ...page.slider, value: moved[page.slider.name] },
+            debounced(120, (value) => {
+              moved[page.slider.name] = value;
+              example(number, page, moved, turn);
+            }),
+          ),
+        ]
+      : []),
+  );
   byId("tour-plot").classList.add("stale");
-  say(place, "computing the example…");
+  say(place, "Computing the example…");
   try {
     const about = await ask("tour analyze", "/api/analyze", { target: page.target });
     if (turn !== latest) return;
@@ -46,8 +61,16 @@ async function example(number, page, sliders, turn) {
     const theories = page.theories.map((key) => covered.find((one) => one.key === key));
     const quantity = page.quantity ?? Object.keys(choices(theories[0].kind, theories[0].axis))[0];
     plot.removeAttribute("data-page");
-    await follow({ kind: "tour predict", target: { target: page.target }, theories, sliders, top: page.top, plot, quantity,
-      told: () => plot.classList.remove("stale") });
+    await follow({
+      kind: "tour predict",
+      target: { target: page.target },
+      theories,
+      sliders,
+      top: page.top,
+      plot,
+      quantity,
+      told: () => plot.classList.remove("stale"),
+    });
     if (turn === latest) plot.setAttribute("data-page", number);
   } catch (error) {
     if (turn === latest) tell(byId("tour-state"), error);
@@ -55,11 +78,13 @@ async function example(number, page, sliders, turn) {
 }
 
 function steps(number) {
-  byId("tour-steps").replaceChildren(...PAGES.map((one, i) => {
-    const step = element("button", { type: "button", onclick: () => go(i + 1) }, `${i + 1}. ${one.title}`);
-    if (i === number - 1) step.setAttribute("aria-current", "step");
-    return element("li", {}, step);
-  }));
+  byId("tour-steps").replaceChildren(
+    ...PAGES.map((one, i) => {
+      const step = element("button", { type: "button", onclick: () => go(i + 1) }, `${i + 1}. ${one.title}`);
+      if (i === number - 1) step.setAttribute("aria-current", "step");
+      return element("li", {}, step);
+    }),
+  );
 }
 
 /** Another page, with the focus on its title: who uses keys reads on from there. */
@@ -69,15 +94,26 @@ function go(number) {
 }
 
 function buttons(number, page) {
-  const { target } = page, clean = { target, noise: "", run: "" };
-  const button = (words, onclick, kind = "") => element("button", { type: "button", class: kind, onclick }, words);
+  const { target } = page,
+    clean = { target, noise: "", run: "" };
+  const button = (words, onclick, kind = "") =>
+    element("button", { type: "button", class: kind, onclick }, words);
   byId("tour-buttons").replaceChildren(
     ...(number < PAGES.length ? [button("Next page", () => go(number + 1), "main")] : []),
     button("Watch it learn", () => {
       change({ ...clean, tab: "watch", view: "samples", d: "", seeds: 1, seed: 0, ...page.watch });
       watchNow();
     }),
-    button("Move the sliders", () => change({ ...clean, tab: "predict", theory: page.theories.join(","), top: page.top,
-      sliders: writeSliders(page.sliders ?? {}), predicted: page.quantity ?? "" })),
-    button("The verdict on it", () => change({ ...clean, tab: "target" })));
+    button("Move the sliders", () =>
+      change({
+        ...clean,
+        tab: "predict",
+        theory: page.theories.join(","),
+        top: page.top,
+        sliders: writeSliders(page.sliders ?? {}),
+        predicted: page.quantity ?? "",
+      }),
+    ),
+    button("Read its verdict", () => change({ ...clean, tab: "target" })),
+  );
 }

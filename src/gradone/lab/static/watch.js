@@ -5,17 +5,34 @@ import { movePlane, showPlane, stopPlane } from "./plane.js";
 import { ask, client, giveUp, offer } from "./server.js";
 import { change, onChange, state, targetQuery, touches } from "./state.js";
 
-let source = null, events = [], asked = null, sources = null, known = "", frame = 0;
-const NUMBERS = [["watch-d", "d"], ["watch-seeds", "seeds"], ["watch-seed", "seed"]];
-const FIRST = { time: ["plain", "extragradient"], kappa: ["layerwise", "dot_kernel_ridge"], alpha: ["bayes_amp", "random_features", "giant_step"] };
+let source = null,
+  events = [],
+  asked = null,
+  sources = null,
+  known = "",
+  frame = 0;
+const NUMBERS = [
+  ["watch-d", "d"],
+  ["watch-seeds", "seeds"],
+  ["watch-seed", "seed"],
+];
+const FIRST = {
+  time: ["plain", "extragradient"],
+  kappa: ["layerwise", "dot_kernel_ridge"],
+  alpha: ["bayes_amp", "random_features", "giant_step"],
+};
 const SIZES = { time: "400", kappa: "64", alpha: "200" };
 
 export function startWatch() {
-  byId("watch-form").addEventListener("submit", (event) => { event.preventDefault(); start(); });
+  byId("watch-form").addEventListener("submit", (event) => {
+    event.preventDefault();
+    start();
+  });
   byId("stop").addEventListener("click", stop);
   byId("quantity").addEventListener("change", () => change({ quantity: byId("quantity").value }));
   byId("seed-shown").addEventListener("change", () => change({ shown: byId("seed-shown").value }));
-  for (const [id, key] of NUMBERS) byId(id).addEventListener("change", () => change({ [key]: byId(id).value }));
+  for (const [id, key] of NUMBERS)
+    byId(id).addEventListener("change", () => change({ [key]: byId(id).value }));
   for (const one of document.querySelectorAll("input[name=view]")) {
     one.addEventListener("change", () => change({ view: one.value, algorithms: "", d: "" }));
   }
@@ -60,15 +77,36 @@ function list() {
   const rows = state.view === "time" ? rules : sources.race;
   const given = state.algorithms.split(",").filter(Boolean);
   const chosen = given.length ? given : FIRST[axisNow()];
-  const row = (one) => choice({ type: "checkbox", name: "algorithm", value: one.key, label: one.label, color: one.color, reason: reason(one),
-    isThere: one.is_there, isChosen: chosen.includes(one.key), onchange: () => change({ algorithms: picked().join(",") || "none" }) });
+  const row = (one) =>
+    choice({
+      type: "checkbox",
+      name: "algorithm",
+      value: one.key,
+      label: one.label,
+      color: one.color,
+      reason: reason(one),
+      isThere: one.is_there,
+      isChosen: chosen.includes(one.key),
+      onchange: () => change({ algorithms: picked().join(",") || "none" }),
+    });
   const [there, others] = [rows.filter((one) => one.is_there), rows.filter((one) => !one.is_there)];
   const focused = document.activeElement?.name === "algorithm" ? document.activeElement.value : null;
   byId("algorithms").replaceChildren(...there.flatMap(row));
   if (others.length) {
-    byId("algorithms").append(element("details", {}, element("summary", {}, `${others.length} others: why not`), ...others.flatMap(row)));
+    byId("algorithms").append(
+      element(
+        "details",
+        {},
+        element("summary", {}, `${others.length} others do not apply, and why`),
+        ...others.flatMap(row),
+      ),
+    );
   }
-  if (!there.length) byId("algorithms").append("Neurons are shown for targets of a fixed number of directions; this one has more and more of them as d grows.");
+  if (!there.length)
+    byId("algorithms").append(
+      "Neurons can be shown only for targets with a fixed number of directions. " +
+        "The number of directions of this target grows with d.",
+    );
   if (focused) byId("algorithms").querySelector(`input[value="${focused}"]`)?.focus();
   byId("start").disabled = !there.length;
 }
@@ -76,31 +114,49 @@ function list() {
 /** What is not there of an algorithm, and why. */
 function reason({ theory, simulation, is_there: isThere }) {
   if (!isThere) return theory ?? simulation;
-  return [theory && `points only: ${theory}`, simulation && `line only: ${simulation}`].filter(Boolean).join("; ");
+  return [
+    theory && `only points, no theory: ${theory}`,
+    simulation && `only a line, no simulation: ${simulation}`,
+  ]
+    .filter(Boolean)
+    .join("; ");
 }
 
 const picked = () => [...document.querySelectorAll("input[name=algorithm]:checked")].map((one) => one.value);
 
 async function start() {
-  const place = byId("watch-state"), algorithms = picked();
+  const place = byId("watch-state"),
+    algorithms = picked();
   if (!algorithms.length) {
     tell(place, new Error("Choose at least one algorithm."));
     return;
   }
   if (source) await stop();
   const numbers = Object.fromEntries(NUMBERS.map(([id, key]) => [key, Number(byId(id).value)]));
-  const body = { target: state.target, noise: state.noise === "" ? null : Number(state.noise), ...numbers, view: state.view, algorithms, client: client() };
+  const body = {
+    target: state.target,
+    noise: state.noise === "" ? null : Number(state.noise),
+    ...numbers,
+    view: state.view,
+    algorithms,
+    client: client(),
+  };
   forget();
-  say(place, "starting…");
+  say(place, "Starting…");
   byId("start").disabled = true;
   byId("stop").disabled = false;
   try {
-    const found = await ask("start", "/api/runs", {}, { method: "POST", body: JSON.stringify(body), headers: { "content-type": "application/json" } });
+    const found = await ask(
+      "start",
+      "/api/runs",
+      {},
+      { method: "POST", body: JSON.stringify(body), headers: { "content-type": "application/json" } },
+    );
     change({ run: found.run, shown: "" });
     await attach(found.run);
   } catch (error) {
     byId("stop").disabled = true;
-    if (error.name === "AbortError") say(place, "stopped before it began");
+    if (error.name === "AbortError") say(place, "The run was stopped before it began.");
     else tell(place, error);
   }
   byId("start").disabled = false;
@@ -120,7 +176,8 @@ function forget() {
 }
 
 async function attach(run) {
-  const place = byId("watch-state"), path = `/api/runs/${encodeURIComponent(run)}`;
+  const place = byId("watch-state"),
+    path = `/api/runs/${encodeURIComponent(run)}`;
   source?.close();
   events = [];
   try {
@@ -132,22 +189,29 @@ async function attach(run) {
   }
   fill(byId("quantity"), QUANTITIES_OF[asked.axis], state.quantity);
   const seeds = Array.from({ length: asked.seeds }, (_, i) => asked.seed + i);
-  const shown = { all: "all seeds", mean: "the mean of the seeds", ...Object.fromEntries(seeds.map((one) => [`s${one}`, `seed ${one}`])) };
+  const shown = {
+    all: "all seeds",
+    mean: "the mean of the seeds",
+    ...Object.fromEntries(seeds.map((one) => [`s${one}`, `seed ${one}`])),
+  };
   fill(byId("seed-shown"), shown, state.shown);
   byId("seed-choice").hidden = asked.seeds === 1;
   byId("absent").replaceChildren();
   byId("stop").disabled = false;
   source = new EventSource(`${path}/events`);
   source.addEventListener("message", (message) => hear(JSON.parse(message.data)));
-  source.addEventListener("error", () => { if (source) say(place, "connection lost, trying again…"); });
+  source.addEventListener("error", () => {
+    if (source) say(place, "The connection was lost. Trying again…");
+  });
 }
 
 function hear(event) {
-  const place = byId("watch-state"), bar = byId("watch-progress");
-  if (event.kind === "wait") say(place, `busy, place ${event.place} in the queue`);
-  if (event.kind === "begin") say(place, "running…");
+  const place = byId("watch-state"),
+    bar = byId("watch-progress");
+  if (event.kind === "wait") say(place, `The lab is busy. This run has place ${event.place} in the queue.`);
+  if (event.kind === "begin") say(place, "The algorithms are running…");
   if (event.kind === "progress") {
-    say(place, `running: ${event.done} of ${event.total} pieces`);
+    say(place, `The algorithms are running: ${event.done} of ${event.total} pieces.`);
     bar.hidden = false;
     bar.value = event.done / event.total;
   }
@@ -169,8 +233,9 @@ function ended({ status, message }) {
   byId("stop").disabled = true;
   byId("watch-progress").hidden = true;
   if (status === "failed") tell(place, new Error(message));
-  else if (status === "stopped") say(place, `${message || "stopped"}. What was found until then stays.`);
-  else say(place, `done: ${events.length} pieces of curves`);
+  else if (status === "stopped")
+    say(place, `${message || "The run was stopped"}. The results so far are kept.`);
+  else say(place, `The run is done. It gave ${events.length} pieces of curves.`);
 }
 
 async function stop() {
@@ -187,13 +252,17 @@ async function stop() {
 }
 
 function links() {
-  const path = `/api/runs/${encodeURIComponent(state.run)}`, quantity = byId("quantity").value;
-  offer(byId("watch-links"), [...["csv", "svg", "png"].map((form) => [form, `${path}/picture`, { form, quantity }]),
-    ["py", `${path}/script`], ["html", `${path}/report`]]);
+  const path = `/api/runs/${encodeURIComponent(state.run)}`,
+    quantity = byId("quantity").value;
+  offer(byId("watch-links"), [
+    ...["csv", "svg", "png"].map((form) => [form, `${path}/picture`, { form, quantity }]),
+    ["py", `${path}/script`],
+    ["html", `${path}/report`],
+  ]);
 }
 
 function redraw() {
-  cancelAnimationFrame(frame);   // many events may come between two pictures
+  cancelAnimationFrame(frame); // many events may come between two pictures
   frame = requestAnimationFrame(() => {
     const isEmpty = !asked || !events.length;
     byId("watch-results").hidden = isEmpty;
@@ -202,7 +271,9 @@ function redraw() {
     links();
     const hasPlane = showPlane(events, asked);
     byId("watch-charts").classList.toggle("two", hasPlane);
-    byId("watch-text").replaceChildren(...drawRun(byId("watch-plot"), events, asked, byId("quantity").value, byId("seed-shown").value));
+    byId("watch-text").replaceChildren(
+      ...drawRun(byId("watch-plot"), events, asked, byId("quantity").value, byId("seed-shown").value),
+    );
     if (hasPlane) movePlane();
     byId("watch-plot").setAttribute("data-pieces", events.length);
   });
