@@ -124,10 +124,10 @@ def test_no_child_outlives_its_parent(tmp_path, how):
 HOLDER = """
 import time
 from functools import partial
-from gradone.base.children import Child, child_context
+from gradone.base.pool import Pool
 
-child = Child(child_context())
-child.start("endless", 0, (partial(exec, "sum(iter(int, 1))"), {}))
+child = Pool().take()
+child.ask((partial(exec, "sum(iter(int, 1))"), {}))
 print(child.process.pid, flush=True)
 time.sleep(600)
 """

@@ -5,15 +5,15 @@ from itertools import pairwise
 
 import pytest
 
+from gradone.base.errors import WorkersFailed
 from gradone.base.progress import Silent
 from gradone.experiments.coordinator import Summary, run_tasks
 from gradone.experiments.run import execute
 from gradone.experiments.spec import Experiment
 from gradone.experiments.store import Store
-from gradone.experiments.task import WorkersFailed
 
 from .toy_cells import computed_here, contents, make_tasks
-from .toy_processes import HERE, ToyCluster
+from .toy_processes import HERE, PATH, ToyCluster
 
 pytest.importorskip("distributed")
 
@@ -21,7 +21,7 @@ pytest.importorskip("distributed")
 @pytest.fixture(autouse=True)
 def _toys_can_be_imported(monkeypatch):
     monkeypatch.syspath_prepend(str(HERE))
-    monkeypatch.setenv("PYTHONPATH", str(HERE))
+    monkeypatch.setenv("PYTHONPATH", PATH)
 
 
 @pytest.fixture

@@ -7,16 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from gradone.base.errors import BadData
+from gradone.base.errors import BadData, WorkersFailed
 from gradone.base.progress import Silent
 from gradone.experiments.coordinator import Summary, run_tasks
 from gradone.experiments.executors.job_array import job_array_script, shard
 from gradone.experiments.executors.slurm import Slurm
 from gradone.experiments.store import Store
-from gradone.experiments.task import WorkersFailed
 
 from .toy_cells import computed_here, contents, make_tasks
-from .toy_processes import HERE
+from .toy_processes import HERE, PATH
 from .toy_slurm import ToySlurm, obstacle
 
 COUNT, SECONDS = 60, 0.2
@@ -27,7 +26,7 @@ def slurm(tmp_path, monkeypatch):
     if why := obstacle():
         pytest.skip(why)
     monkeypatch.syspath_prepend(str(HERE))
-    monkeypatch.setenv("PYTHONPATH", str(HERE))
+    monkeypatch.setenv("PYTHONPATH", PATH)
     with ToySlurm(tmp_path / "slurm") as slurm:
         monkeypatch.setenv("SLURM_CONF", str(slurm.configuration))
         yield slurm

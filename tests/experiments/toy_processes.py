@@ -11,6 +11,8 @@ import uuid
 from pathlib import Path
 
 HERE = Path(__file__).parent
+PATH = os.pathsep.join([str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])])
+"""Where programs of the tests find the toys."""
 
 
 class Marked:
@@ -21,7 +23,7 @@ class Marked:
         name, _, value = self._mark.partition("=")
         self.process = subprocess.Popen(
             [sys.executable, *map(str, words)],
-            env=os.environ | {"PYTHONPATH": str(HERE), name: value} | more,
+            env=os.environ | {"PYTHONPATH": PATH, name: value} | more,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -113,7 +115,7 @@ class ToyCluster:
     def _start(self, *words):
         return subprocess.Popen(
             [sys.executable, "-m", "dask", *words],
-            env=os.environ | {"PYTHONPATH": str(HERE)},
+            env=os.environ | {"PYTHONPATH": PATH},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )

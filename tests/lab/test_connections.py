@@ -15,7 +15,7 @@ from typing import Any
 import httpx
 import pytest
 
-from gradone.base.children import child_context
+from gradone.base.pool import Pool
 from gradone.lab.runs import Runs
 from gradone.lab.settings import Settings
 
@@ -109,7 +109,7 @@ def test_who_does_not_read_is_closed(served: Any, caplog: pytest.LogCaptureFixtu
 def test_who_does_not_read_events_is_closed(served: Any) -> None:
     """The run goes on to its end, for others and for a second look; nothing of it is lost."""
     event, count = {"kind": "noise", "text": "x" * 60_000}, 80
-    runs = Runs(child_context(), partial(itertools.repeat, event), SETTINGS)  # type: ignore[arg-type]
+    runs = Runs(Pool(1), partial(itertools.repeat, event), SETTINGS)  # type: ignore[arg-type]
     usual, served.desk.runs = served.desk.runs, runs
 
     async def begin() -> Any:

@@ -20,7 +20,7 @@ import httpx
 import numpy as np
 import pytest
 
-from gradone.base.children import available_cores
+from gradone.base.threads import available_cores
 from gradone.lab.settings import Settings
 
 pytestmark = pytest.mark.skipif(not Path("/proc").exists(), reason="needs /proc")

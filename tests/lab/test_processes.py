@@ -16,7 +16,8 @@ from typing import Any
 import httpx
 import pytest
 
-from gradone.base.children import available_cores, child_context
+from gradone.base.pool import Pool
+from gradone.base.threads import available_cores
 from gradone.lab.runs import Run, Runs
 from gradone.lab.settings import Settings
 
@@ -96,7 +97,7 @@ def test_a_run_that_holds_the_lock_is_gone_soon_after_its_cancel() -> None:
     endless = partial(exec, "sum(iter(int, 1))")
 
     async def scene() -> float:
-        runs = Runs(child_context(), endless, Settings(cores=1))  # type: ignore[arg-type]
+        runs = Runs(Pool(1, niceness=10), endless, Settings(cores=1))  # type: ignore[arg-type]
         run: Run = runs.start("somebody", {})
         try:
             while not (found := [pid for pid in beside() if seconds_used(pid) > 0.3]):

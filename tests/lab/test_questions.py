@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from gradone.base.children import child_context
+from gradone.base.pool import Pool
 from gradone.lab.crew import Crew, Unanswered
 from gradone.lab.questions import Busy, Question, Questions
 from gradone.lab.turns import Turns
@@ -25,7 +25,7 @@ async def answering(
     *, waiting: int = 4, patience: float = 20.0, seconds: float = 20.0, memory: int = 2**33
 ) -> AsyncIterator[Questions]:
     """One process, and the queue before it."""
-    crew = Crew(child_context(), (os.getpid, {}), workers=1, seconds=seconds, memory=memory)
+    crew = Crew(Pool(1, first=(os.getpid, {}), seconds=seconds, memory=memory))
     questions = Questions(crew, waiting=waiting, patience=patience)
     await questions.warm_up()
     try:

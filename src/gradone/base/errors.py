@@ -100,6 +100,10 @@ class TooLarge(GradoneError, MemoryError):
     """The request would not fit in memory; nothing was allocated."""
 
 
+class WorkersFailed(GradoneError, RuntimeError):
+    """The processes, or the cluster, that should compute something cannot be used."""
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Suggestion for a mistyped name, or an empty string.
 

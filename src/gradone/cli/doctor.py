@@ -10,6 +10,7 @@ from typing import Annotated, NamedTuple
 
 import typer
 
+from ..base.threads import available_cores
 from ._app import app
 
 LIBRARIES = ("numpy", "scipy", "numba", "xarray")
@@ -38,7 +39,7 @@ def doctor(
         _python(),
         *(_library(name) for name in LIBRARIES),
         _blas(),
-        Finding("cores", str(_cores())),
+        Finding("cores", str(available_cores())),
         _memory(),
         *_cache(),
         _torch(),
@@ -85,11 +86,6 @@ def _blas() -> Finding:
         if chosen := os.environ.get(variable):
             return Finding("BLAS", f"{blas}, {chosen} threads ({variable})")
     return Finding("BLAS", f"{blas}, one thread per core")
-
-
-def _cores() -> int:
-    # The affinity, where it is known, respects the share that a batch system has given.
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _memory() -> Finding:

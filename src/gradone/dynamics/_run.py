@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import os
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import partial
 
 from ..base.progress import Progress
+from ..base.threads import available_cores
 from ._chain import Chain, Problem, Records
 from ._compile import compiled_chain
 
@@ -99,13 +99,6 @@ def run_replicates(
         for part in vars(crew.records).values():
             part[:, problem.marks >= outcome.diverged_at] = float("nan")
     return outcome
-
-
-def available_cores() -> int:
-    """Processors that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def stable_factor(problem: Problem, outcome: Outcome) -> tuple[float, int] | None:

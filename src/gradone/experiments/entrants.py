@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..base.children import Call, Task
+from ..base.children import Task
 from ..base.errors import GradoneError
+from ..base.pool import Call
 from ..learners import LEARNERS
 from ..targets.hierarchical import QuadraticForms
 from ..targets.hierarchy import HierarchicalTarget

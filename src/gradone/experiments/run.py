@@ -67,10 +67,6 @@ def run(
     TooLarge
         A cell would not fit into memory; nothing was run.
 
-    Notes
-    -----
-    A script that uses processes needs ``if __name__ == "__main__":`` around what it runs.
-
     Examples
     --------
     >>> import tempfile

@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from ..base.errors import BadData, GradoneError
+from ..base.errors import BadData
 
 if TYPE_CHECKING:  # workers read this module before the number of threads of numpy is settled
     import numpy as np
@@ -85,10 +85,6 @@ def peak_bytes(batch: Batch) -> int:
     30
     """
     return max(task.bytes for task in batch)
-
-
-class WorkersFailed(GradoneError, RuntimeError):
-    """The processes, or the cluster, that should compute cells cannot be used."""
 
 
 class Executor(Protocol):

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import threading
 from collections.abc import Callable
-from functools import partial
-from pathlib import Path
 from typing import Any
 
-from ..base.children import Call, Child, answer_calls
+from ..base.pool import Call, Child, Pool
 
 
 class Unanswered(Exception):
@@ -23,57 +20,33 @@ class Unanswered(Exception):
 
 
 class Crew:
-    """Processes for questions, as many as allowed.
+    """Processes of a pool, for questions that are asked in an event loop.
 
     Parameters
     ----------
-    context : multiprocessing context
-        How processes are started.
-    first : (function, arguments)
-        What a new process is asked before anybody else asks it, so that nobody waits for imports.
-    workers : int
-        Number of processes, never exceeded.
-    seconds : float
-        Time for one answer; then its process is replaced.
-    memory : int
-        Address space of a process in bytes; at a quarter of it in use, the process is replaced.
-    niceness : int
-        How far these processes stand back behind others.
+    pool : Pool
+        The processes; its `seconds` are those of one answer.
     """
 
-    def __init__(
-        self,
-        context: Any,
-        first: Call,
-        *,
-        workers: int,
-        seconds: float,
-        memory: int,
-        niceness: int = 0,
-    ) -> None:
-        self._context, self._first, self._seconds = context, first, seconds
-        self._memory, self._life = memory, partial(_live, memory, niceness)
-        # A place without a process gets one when it is needed.
-        self._idle: list[Child | None] = [None] * workers
+    def __init__(self, pool: Pool) -> None:
+        self._pool, self._free = pool, pool.workers
         self._replacing: set[asyncio.Task[None]] = set()
         self.on_free: Callable[[], None] = lambda: None
 
     @property
     def is_free(self) -> bool:
         """Whether somebody can answer now."""
-        return bool(self._idle)
+        return self._free > 0
 
-    def take(self) -> Child | None:
-        """Somebody who is free; :meth:`answer` gives the place back."""
-        return self._idle.pop()
+    def reserve(self) -> None:
+        """Take the place of somebody who is free; :meth:`answer` gives it back."""
+        self._free -= 1
 
-    async def answer(self, child: Child | None, call: Call) -> Any:
-        """Answer to a call of a module-level function.
+    async def answer(self, call: Call) -> Any:
+        """Answer to a call of a module-level function, in a place that is reserved.
 
         Parameters
         ----------
-        child : Child or None
-            What :meth:`take` gave.
         call : (function, arguments)
             What to call in the process.
 
@@ -82,110 +55,71 @@ class Crew:
         Unanswered
             If there is no answer.
         """
+        child = None
         try:
-            if child is None or not child.process.is_alive():
-                child = await self._hire(child)
+            child = await taken(self._pool)
             found = await self._asked(child, call)
         except BaseException:  # the process may still work on it
             if child is not None:
-                await asyncio.shield(asyncio.to_thread(child.end))
-            self._give_back(None)
+                await dismissed(self._pool, child)
+            self._give_back()
             raise
-        if resident_bytes(child.process.pid) > self._memory / 4:
+        if self._pool.has_grown(child):
             task = asyncio.create_task(self._replace(child))
             self._replacing.add(task)
             task.add_done_callback(self._replacing.discard)
         else:
-            self._give_back(child)
+            self._pool.give_back(child)
+            self._give_back()
         return found
 
     async def _asked(self, child: Child, call: Call) -> Any:
-        child.start("question", 0, call)
+        child.ask(call)
         try:
-            async with asyncio.timeout(self._seconds):
+            async with asyncio.timeout(self._pool.seconds):
                 await readable(child.connection)
         except TimeoutError:
             raise Unanswered(
-                f"no answer within {self._seconds:g} seconds: this is too much for the page. "
+                f"no answer within {self._pool.seconds:g} seconds: this is too much for the page. "
                 "Use the command line or Python, which have no such limit."
             ) from None
-        kind, value, _ = child.receive()
-        if kind == "failure":
-            raise Unanswered(value, is_failure=True)
-        return value
+        reply = child.receive()
+        if reply.kind != "answer":
+            raise Unanswered(reply.problem, is_failure=True)
+        return reply.value
 
-    def _give_back(self, child: Child | None) -> None:
-        self._idle.append(child)
+    def _give_back(self) -> None:
+        self._free += 1
         self.on_free()
 
-    async def _hire(self, old: Child | None = None) -> Child:
-        """A new process, ready to answer; if there is an old one, in its place."""
-        if old is not None:
-            await asyncio.shield(asyncio.to_thread(old.end))
-        child = await started(self._context, self._life)
+    async def _replace(self, old: Child) -> None:
         try:
-            child.start("question", 0, self._first)
-            await readable(child.connection)
-            child.receive()
-        except BaseException:
-            await asyncio.shield(asyncio.to_thread(child.end))
-            raise
-        return child
-
-    async def _replace(self, old: Child | None) -> None:
-        child = None
-        try:
-            child = await self._hire(old)
+            await dismissed(self._pool, old)
         finally:
-            self._give_back(child)
+            await self._start()
+
+    async def _start(self) -> None:
+        """A process that is ready, in a place that is reserved."""
+        try:
+            self._pool.give_back(await taken(self._pool))
+        finally:
+            self._give_back()
 
     async def warm_up(self) -> None:
         """Start all processes before somebody asks."""
-        places = self._idle.count(None)
-        self._idle = [child for child in self._idle if child is not None]
-        await asyncio.gather(*(self._replace(None) for _ in range(places)))
+        places, self._free = self._free, 0
+        await asyncio.gather(*(self._start() for _ in range(places)))
 
     async def close(self) -> None:
-        """Stop all processes that nobody uses."""
+        """Stop all processes."""
         for task in self._replacing:
             task.cancel()
         await asyncio.gather(*self._replacing, return_exceptions=True)
-        children = [child for child in self._idle if child is not None]
-        self._idle = []
-        await asyncio.gather(*(asyncio.to_thread(child.end) for child in children))
+        await asyncio.to_thread(self._pool.close)
 
 
-def _live(memory: int, niceness: int, connection: Any) -> None:
-    """Life of a process that answers questions."""
-    limit_memory(memory)
-    os.nice(niceness)
-    answer_calls(connection)
-
-
-def limit_memory(size: int) -> None:
-    """Let this process use no more address space than `size` bytes."""
-    import resource
-
-    resource.setrlimit(resource.RLIMIT_AS, (size, size))
-
-
-def resident_bytes(pid: int | None) -> int:
-    """Memory that a process holds; zero where the system does not say.
-
-    Examples
-    --------
-    >>> resident_bytes(os.getpid()) < 2**40
-    True
-    """
-    try:
-        pages = Path(f"/proc/{pid}/statm").read_text().split()[1]
-    except OSError:
-        return 0
-    return int(pages) * os.sysconf("SC_PAGE_SIZE")
-
-
-async def started(context: Any, life: Callable[[Any], None]) -> Child:
-    """A new child.
+async def taken(pool: Pool) -> Child:
+    """A child of a pool that is free.
 
     The first one waits for seconds of imports. Who interrupts the lab meanwhile need not: unlike
     those of :func:`asyncio.to_thread`, the thread of this is not waited for at the end.
@@ -195,8 +129,9 @@ async def started(context: Any, life: Callable[[Any], None]) -> Child:
 
     def tell(child: Child | None, error: BaseException | None) -> None:
         if found.done():
-            return  # without anybody who holds it, the child ends
-        if child is not None:
+            if child is not None:  # nobody waits for it any more
+                pool.give_back(child)
+        elif child is not None:
             found.set_result(child)
         elif error is not None:
             found.set_exception(error)
@@ -204,7 +139,7 @@ async def started(context: Any, life: Callable[[Any], None]) -> Child:
     def start() -> None:
         child, problem = None, None
         try:
-            child = Child(context, life)
+            child = pool.take()
         except Exception as error:
             problem = error
         with contextlib.suppress(RuntimeError):  # there is no loop any more
@@ -212,6 +147,11 @@ async def started(context: Any, life: Callable[[Any], None]) -> Child:
 
     threading.Thread(target=start, daemon=True).start()
     return await found
+
+
+async def dismissed(pool: Pool, child: Child) -> None:
+    """Stop a child, also if whoever waits for its end is stopped."""
+    await asyncio.shield(asyncio.to_thread(pool.dismiss, child))
 
 
 async def readable(connection: Any) -> None:

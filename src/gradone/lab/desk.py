@@ -12,8 +12,8 @@ from typing import Any
 
 from fastapi import Request
 
-from ..base.children import child_context
 from ..base.errors import GradoneError
+from ..base.pool import Pool
 from . import answers
 from .crew import Crew
 from .questions import Question, Questions
@@ -49,19 +49,21 @@ class Desk:
     """
 
     def __init__(self, settings: Settings) -> None:
-        context = child_context(PRELOAD)
-        limits: dict[str, Any] = {
+        limits: dict[str, Any] = {"preload": PRELOAD, "memory": settings.run_bytes}
+        asked: dict[str, Any] = limits | {
             "workers": min(settings.cores, _CREW),
+            "first": _FIRST,
             "seconds": settings.question_seconds,
-            "memory": settings.run_bytes,
         }
         queue: dict[str, Any] = {
             "waiting": settings.waiting_questions,
             "patience": settings.patience,
         }
-        self.quick = Questions(Crew(context, _FIRST, **limits), **queue)
-        self.slow = Questions(Crew(context, _FIRST, niceness=_STANDS_BACK, **limits), **queue)
-        self.runs = Runs(context, stream, settings)
+        self.quick = Questions(Crew(Pool(**asked)), **queue)
+        self.slow = Questions(Crew(Pool(**asked, niceness=_STANDS_BACK)), **queue)
+        # Questions of other people come before runs.
+        pool = Pool(settings.cores, niceness=2 * _STANDS_BACK, **limits)
+        self.runs = Runs(pool, stream, settings)
         # One thread reads all expressions: a long one takes milliseconds, which others need not
         # notice.
         self._reader = ThreadPoolExecutor(1, "reader")

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..base.children import Call, Child
+from ..base.pool import Call
 from .crew import Crew, Unanswered
 from .turns import Turns
 
@@ -201,13 +201,14 @@ class Questions:
             self._at_work[job.question.key] = job
             for asker in job.askers:
                 self._turns.serve(asker.question.client)
-            job.task = asyncio.create_task(self._work(self._crew.take(), job))
+            self._crew.reserve()
+            job.task = asyncio.create_task(self._work(job))
 
     # ---- the answers
 
-    async def _work(self, child: Child | None, job: _Job) -> None:
+    async def _work(self, job: _Job) -> None:
         try:
-            found = await self._crew.answer(child, job.question.call)
+            found = await self._crew.answer(job.question.call)
         except Unanswered as error:
             level = logging.ERROR if error.is_failure else logging.WARNING
             _LOG.log(level, "no answer to %.200s: %s", job.question.key, error)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import secrets
 import time
 from collections import Counter
@@ -13,9 +12,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
 
-from ..base.children import Child
-from ..base.errors import GradoneError
-from .crew import limit_memory, readable, started
+from ..base.pool import Child, Pool
+from .crew import dismissed, readable, taken
 from .questions import Busy
 from .settings import Settings
 from .turns import Turns
@@ -94,16 +92,16 @@ class Runs:
 
     Parameters
     ----------
-    context : multiprocessing context
-        How processes are started.
+    pool : Pool
+        Processes, one for each run.
     stream : callable
         Module-level function that yields the events of a run, given its parameters.
     settings : Settings
         Limits.
     """
 
-    def __init__(self, context: Any, stream: Stream, settings: Settings) -> None:
-        self._context, self._stream, self._settings = context, stream, settings
+    def __init__(self, pool: Pool, stream: Stream, settings: Settings) -> None:
+        self._pool, self._stream, self._settings = pool, stream, settings
         self._runs: dict[str, Run] = {}
         self._turns = Turns()
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -172,8 +170,7 @@ class Runs:
                 run.tell({"kind": "wait", "place": place})
 
     async def _perform(self, run: Run) -> None:
-        life = partial(_live, self._stream, run.parameters, self._settings.run_bytes)
-        child = await started(self._context, life)
+        child = await taken(self._pool)
         try:
             async with asyncio.timeout(self._settings.run_seconds):
                 await self._listen(run, child)
@@ -181,21 +178,19 @@ class Runs:
             run.end("stopped", f"stopped after {self._settings.run_seconds:g} seconds")
         finally:
             # Compiled code does not look at events: it is ended from outside.
-            await asyncio.shield(asyncio.to_thread(child.end))
+            await dismissed(self._pool, child)
 
     async def _listen(self, run: Run, child: Child) -> None:
+        child.ask((partial(self._stream, run.parameters), {}))
         while not run.is_over:
             await readable(child.connection)
-            try:
-                event = child.connection.recv()
-            except (EOFError, ConnectionResetError):
-                child.process.join(1.0)
-                run.end("failed", f"its process ended (exit code {child.process.exitcode})")
-                return
-            if event["kind"] == "end":
-                run.end(event["status"], event["message"])
+            reply = child.receive()
+            if reply.kind == "event":
+                run.tell(reply.value)
+            elif reply.kind == "answer":
+                run.end("done")
             else:
-                run.tell(event)
+                run.end("failed", reply.problem)
 
     async def _keep(self) -> None:
         """Stop the runs that nobody watches, forget those that ended long ago."""
@@ -222,21 +217,4 @@ class Runs:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-
-
-def _live(stream: Stream, parameters: Mapping[str, Any], limit: int, connection: Any) -> None:
-    """Life of the process of a run."""
-    os.nice(10)  # questions of other people come first
-    limit_memory(limit)
-    try:
-        for event in stream(parameters):
-            connection.send(event)
-        connection.send({"kind": "end", "status": "done", "message": ""})
-    except GradoneError as error:
-        connection.send({"kind": "end", "status": "failed", "message": str(error)})
-    except MemoryError:
-        words = f"more than the {limit / 2**30:.1f} GB that a run may use; choose smaller sizes"
-        connection.send({"kind": "end", "status": "failed", "message": words})
-    except Exception as error:
-        words = f"{type(error).__name__}: {error}"
-        connection.send({"kind": "end", "status": "failed", "message": words})
+        await asyncio.to_thread(self._pool.close)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ..base.children import available_cores
+from ..base.threads import available_cores
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,12 @@ from concurrent.futures import CancelledError
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from ...base.errors import BadData
+from ...base.errors import BadData, WorkersFailed
 from ...base.memory import available_memory
+from ...base.threads import single_threaded_children, use_one_thread
 from ..quarantine import Quarantine
-from ..task import Batch, Result, WorkersFailed, peak_bytes, split_name
+from ..task import Batch, Result, peak_bytes, split_name
 from ._compute import compute_batch
-from ._threads import single_threaded_children, use_one_thread
 
 if TYPE_CHECKING:
     from distributed import Client, Future

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from ...base.errors import BadData
-from ._threads import VARIABLES
+from ...base.threads import VARIABLES
 
 _Cell = TypeVar("_Cell")
 

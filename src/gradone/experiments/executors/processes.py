@@ -2,30 +2,17 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import signal
+import traceback
 from collections import deque
-from collections.abc import Generator, Iterator
-from dataclasses import dataclass, field
-from multiprocessing.connection import Connection, wait
-from typing import Any
+from collections.abc import Generator, Iterator, Sequence
 
-from ...base.errors import BadData
+from ...base.errors import BadData, WorkersFailed
 from ...base.memory import available_memory
+from ...base.pool import Call, Pool, Reply
+from ...base.threads import available_cores
 from ..quarantine import Quarantine
-from ..task import Batch, Result, WorkersFailed, peak_bytes, split_name
+from ..task import Batch, Result, peak_bytes, resolve, split_name
 from ._compute import compute_batch
-from ._threads import single_threaded_children
-from ._worker import serve
-
-_IN_FLIGHT = 2  # batches per worker: one is computed, one waits, so that no worker ever does
-_ATTEMPTS = 3  # to start a worker
-_NO_GUARD = 77  # exit code of a worker that would start the whole script again
-_GUARD = (
-    "the script starts its own workers again, because a worker reads the script too. Put what runs "
-    'under a line\n    if __name__ == "__main__":\nso that only the first process runs it'
-)
 
 
 class Processes:
@@ -48,162 +35,72 @@ class Processes:
     def __init__(self, workers: int | None = None, *, memory: int | None = None) -> None:
         if workers is not None and workers < 1:
             raise BadData(f"workers must be at least 1, got {workers}")
-        self.workers = workers or _usable_cores()
+        self.workers = workers or available_cores()
         self._memory = memory
 
     def run(self, function: str, batches: Iterator[Batch]) -> Generator[list[Result]]:
-        """Results as they come; at most two batches per worker are under way."""
-        if getattr(multiprocessing.current_process(), "_inheriting", False):
-            os._exit(_NO_GUARD)  # this is a worker that reads an unguarded script
-        split_name(function)  # only workers import it: it may need much that is not needed here
+        """Results as they come; each worker has one batch at a time."""
+        module, _ = split_name(function)  # only workers import it: it may need much more than we do
         free = int(0.9 * available_memory()) if self._memory is None else self._memory
-        crew = _Crew(function, self.workers, free)
-        try:
-            yield from crew.compute(batches)
-        finally:
-            crew.dismiss()
-
-
-def _usable_cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-@dataclass(eq=False)
-class _Worker:
-    """A process, the pipe to it, and the batches that it has not answered yet."""
-
-    process: Any
-    pipe: Connection
-    held: deque[Batch] = field(default_factory=deque)
-
-    @property
-    def bytes(self) -> int:
-        return max(map(peak_bytes, self.held), default=0)
-
-
-class _Crew:
-    """The workers of one run."""
-
-    def __init__(self, function: str, size: int, memory: int) -> None:
-        self._function, self._size, self._memory = function, size, memory
-        self._workers: list[_Worker] = []
-        self._returned: deque[Batch] = deque()  # handed out, but not begun when the worker died
-        self._quarantine = Quarantine()
-        methods = multiprocessing.get_all_start_methods()
-        self._context: Any = multiprocessing.get_context(
-            "forkserver" if "forkserver" in methods else "spawn"
-        )
-        module, _ = split_name(function)
+        queue = _Queue(function, batches, free)
         # The parent of all workers imports what they need once, with one thread.
-        self._context.set_forkserver_preload([compute_batch.__module__, serve.__module__, module])
-
-    def compute(self, batches: Iterator[Batch]) -> Generator[list[Result]]:
-        alone = False
-        while True:
-            if not alone:
-                self._hand_out(batches)
-            busy = [worker for worker in self._workers if worker.held]
-            if not busy and not self._quarantine:
-                return
-            if not busy:
-                alone = True
-                worker = self._workers[0] if self._workers else self._hire()
-                self._give(worker, self._quarantine.take())
-                busy = [worker]
-            answered = wait([worker.pipe for worker in busy])
-            for worker in busy:
-                if worker.pipe in answered:
-                    yield from self._take(worker, alone=alone)
-            alone = alone and any(worker.held for worker in self._workers)
-
-    def _hand_out(self, batches: Iterator[Batch]) -> None:
-        """Give out batches as long as there are workers and memory for them."""
-        while True:
-            worker = min(self._workers, key=lambda worker: len(worker.held), default=None)
-            if worker is None or (worker.held and len(self._workers) < self._size):
-                worker = None  # one more can be hired
-            elif len(worker.held) == _IN_FLIGHT:
-                return
-            batch = self._returned.popleft() if self._returned else next(batches, None)
-            if batch is None:
-                return
-            if not self._fits(batch, worker):
-                self._returned.appendleft(batch)
-                return
-            self._give(worker or self._hire(), batch)
-
-    def _fits(self, batch: Batch, worker: _Worker | None) -> bool:
-        """Whether there is memory for a batch; the only one must be tried in any case."""
-        others = sum(other.bytes for other in self._workers if other is not worker)
-        mine = max(peak_bytes(batch), worker.bytes if worker else 0)
-        return others + mine <= self._memory or not any(w.held for w in self._workers)
-
-    def _give(self, worker: _Worker, batch: Batch) -> None:
-        worker.held.append(batch)
-        try:
-            worker.pipe.send(batch)
-        except OSError:  # it is dead, which _take will find out
-            pass
-
-    def _take(self, worker: _Worker, *, alone: bool) -> Generator[list[Result]]:
-        """Answer of a worker, or what follows from its death."""
-        try:
-            results = worker.pipe.recv()
-        except (EOFError, OSError):
-            self._workers.remove(worker)
-            suspect = worker.held.popleft()
-            self._returned.extendleft(reversed(worker.held))
-            how = _end(worker)
-            if not alone:
-                self._quarantine.add(suspect)
-            elif verdict := self._quarantine.died(suspect, how):
-                yield [verdict]
-            return
-        worker.held.popleft()
-        yield results
-
-    def _hire(self) -> _Worker:
-        """A new process that is ready for work."""
-        for _ in range(_ATTEMPTS):
-            here, there = self._context.Pipe()
-            process = self._context.Process(
-                target=serve, args=(there, self._function), daemon=True, name="gradone-worker"
-            )
-            with single_threaded_children():
-                process.start()
-            there.close()
-            worker = _Worker(process, here)
-            try:
-                problem = here.recv()
-            except (EOFError, OSError):
-                how = _end(worker)
-                if process.exitcode == _NO_GUARD:
-                    raise BadData(_GUARD) from None
-                continue
-            if problem:
-                raise WorkersFailed(f"a worker cannot import {self._function}:\n{problem}")
-            self._workers.append(worker)
-            return worker
-        raise WorkersFailed(
-            f"{_ATTEMPTS} workers in a row ended before they were ready ({how}). Try "
-            "executor='serial' to see whether the cells themselves can be computed."
-        )
-
-    def dismiss(self) -> None:
-        """End all workers, and drop what they are computing."""
-        for worker in self._workers:
-            worker.process.kill()
-        for worker in self._workers:
-            _end(worker)
+        preload = (compute_batch.__module__, __name__, module)
+        with Pool(self.workers, preload=preload, first=(_prepare, {"function": function})) as pool:
+            while pool.hand_out(queue.next_batch):
+                found = [one for reply in pool.replies() for one in queue.results(*reply)]
+                pool.hand_out(queue.next_batch)  # no worker waits until these are stored
+                if found:
+                    yield found
 
 
-def _end(worker: _Worker) -> str:
-    """Close what belongs to a worker that ends; how it ended."""
-    worker.pipe.close()
-    worker.process.join()
-    code: int = worker.process.exitcode
-    if code >= 0:
-        return f"exit code {code}"
-    return f"signal {-code}, {signal.Signals(-code).name}"
+def _prepare(function: str) -> None:
+    """Import the function of the cells, or say in detail why that is not possible."""
+    try:
+        resolve(function)
+    except Exception:
+        raise WorkersFailed(traceback.format_exc()) from None
+
+
+class _Queue:
+    """Batches that are left: those in quarantine last, and alone."""
+
+    def __init__(self, function: str, batches: Iterator[Batch], memory: int) -> None:
+        self._function, self._batches, self._memory = function, batches, memory
+        self._waiting: deque[Batch] = deque()  # without memory so far
+        self._quarantine = Quarantine()
+        self._is_alone = False
+
+    def next_batch(self, at_work: Sequence[Batch]) -> tuple[Batch, Call] | None:
+        """Batch to compute beside others, if there is one that has memory and may."""
+        batch = self._chosen(at_work)
+        if batch is None:
+            return None
+        return batch, (compute_batch, {"function": self._function, "batch": batch})
+
+    def _chosen(self, at_work: Sequence[Batch]) -> Batch | None:
+        if at_work and self._is_alone:
+            return None
+        self._is_alone = False
+        batch = self._waiting.popleft() if self._waiting else next(self._batches, None)
+        if batch is not None:
+            # The only one must be tried in any case.
+            if not at_work or sum(map(peak_bytes, [batch, *at_work])) <= self._memory:
+                return batch
+            self._waiting.append(batch)
+        elif not at_work and self._quarantine:
+            self._is_alone = True
+            return self._quarantine.take()
+        return None
+
+    def results(self, batch: Batch, reply: Reply, _: float) -> list[Result]:
+        """Results of a batch, or what follows from the death of its worker."""
+        if reply.kind == "answer":
+            results: list[Result] = reply.value
+            return results
+        if reply.kind != "death":
+            raise WorkersFailed(f"a worker cannot compute a batch: {reply.problem}")
+        if not self._is_alone:
+            self._quarantine.add(batch)
+        elif verdict := self._quarantine.died(batch, reply.value):
+            return [verdict]
+        return []

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 
+from ...base.threads import use_one_thread
 from ..task import Batch, Result, resolve
 from ._compute import compute_batch
-from ._threads import use_one_thread
 
 
 @dataclass(frozen=True)

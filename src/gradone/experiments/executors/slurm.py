@@ -12,9 +12,8 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ...base.errors import BadData
-from ..task import WorkersFailed
-from ._threads import VARIABLES
+from ...base.errors import BadData, WorkersFailed
+from ...base.threads import VARIABLES
 from .dask import Dask, connected
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""One thread for linear algebra: cells run side by side, and sums do not depend on the machine."""
+"""Processors of this machine, and linear algebra with one thread: processes run side by side."""
 
 from __future__ import annotations
 
@@ -7,6 +7,18 @@ import os
 from collections.abc import Iterator
 
 VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+
+
+def available_cores() -> int:
+    """Processors that this process may use.
+
+    Examples
+    --------
+    >>> available_cores() >= 1
+    True
+    """
+    # The affinity, where it is known, respects the share that a batch system has given.
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @contextlib.contextmanager
