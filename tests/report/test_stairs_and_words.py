@@ -5,17 +5,13 @@ import shlex
 import pytest
 
 import gradone as gd
-from gradone.base.children import Outcome
 from gradone.report.stairs import draw_stairs, giant_steps, grand_steps, level_steps
 from gradone.report.study import Study
 from gradone.report.words import command, exponent_cards, verdict
 
 
-def studied(target):
-    target = gd.Target(target) if isinstance(target, str) else target
-    found = Study(target, d=400, budget=60.0, seed=0)
-    found.outcomes["verdicts"] = Outcome(answers={0: {"analysis": gd.analyze(target)}})
-    return found
+def analyzed(target):
+    return gd.analyze(gd.Target(target) if isinstance(target, str) else target)
 
 
 @pytest.mark.parametrize(
@@ -27,11 +23,11 @@ def studied(target):
     ],
 )
 def test_headline_names_the_class_and_what_decides(text, headline):
-    assert verdict(studied(text))[0].startswith(headline)
+    assert verdict(analyzed(text))[0].startswith(headline)
 
 
 def test_sentences_tell_the_stages_and_what_each_algorithm_needs():
-    _, sentences = verdict(studied("He3(z)"))
+    _, sentences = verdict(analyzed("He3(z)"))
     assert sentences[0] == "The best efficient algorithms find span(z1) at once."
     assert sentences[1] == (
         "One pass of SGD needs about d^2 samples (leap exponent 3); seen twice, about d are enough "
@@ -41,7 +37,7 @@ def test_sentences_tell_the_stages_and_what_each_algorithm_needs():
 
 
 def test_giant_steps_that_do_not_reach_all_directions_say_so():
-    sentence = verdict(studied("z1 + z2 + He2(z1) + He2(z2)"))[1][-1]
+    sentence = verdict(analyzed("z1 + z2 + He2(z1) + He2(z2)"))[1][-1]
     assert sentence == (
         "With n of order d, one giant step learns span(z1 + z2); 1 further direction stays hidden "
         "from them."
@@ -49,7 +45,7 @@ def test_giant_steps_that_do_not_reach_all_directions_say_so():
 
 
 def test_depth_is_told_in_powers_of_d():
-    headline, sentences = verdict(studied(gd.zoo("sight")))
+    headline, sentences = verdict(analyzed(gd.zoo("sight")))
     assert headline == "Depth helps"
     assert sentences[0] == (
         "d^1.5 samples are enough for three layers to learn everything; two layers need more than "

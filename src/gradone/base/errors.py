@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 
@@ -51,13 +52,15 @@ class TargetSyntaxError(TargetError):
         hint: str = "",
         what: str = "the target",
     ) -> None:
-        self.problem, self.text, self.column, self.hint = problem, text, column, hint
+        self.problem, self.text, self.hint, self.what = problem, text, hint, what
+        # What is underlined ends with the text, and is a place behind it if something is missing.
+        self.column, self.width = column, max(1, min(width, len(text) + 1 - (column or 1)))
         lines = [problem]
         if column is not None:
             # A long text is shown through a window around the problem.
             start = max(0, column - 41)
             shown = text[start : start + 80]
-            marker = "^" + "~" * min(width - 1, max(0, len(shown) - (column - start)))
+            marker = "^" + "~" * min(self.width - 1, max(0, len(shown) - (column - start)))
             lines = [f"{problem} in {what}, column {column}:"]
             lines += ["    " + shown, "    " + " " * (column - 1 - start) + marker]
         if hint:
@@ -65,19 +68,8 @@ class TargetSyntaxError(TargetError):
         super().__init__("\n".join(lines))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (
-            _rebuild_syntax_error,
-            (self.args[0], self.problem, self.text, self.column, self.hint),
-        )
-
-
-def _rebuild_syntax_error(
-    message: str, problem: str, text: str, column: int | None, hint: str
-) -> TargetSyntaxError:
-    """Restore an error that crossed a process boundary."""
-    error = TargetSyntaxError(problem, text, hint=hint)
-    error.args, error.column = (message,), column
-    return error
+        named = {name: getattr(self, name) for name in ("column", "width", "hint", "what")}
+        return partial(TargetSyntaxError, **named), (self.problem, self.text)
 
 
 class OutOfRegime(GradoneError, ValueError):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -44,18 +43,18 @@ def mistake(error: GradoneError) -> Answer:
     """An error in parts, so that the page can underline what is wrong."""
     if not isinstance(error, TargetSyntaxError) or error.column is None:
         return {"message": str(error), "column": None, "width": 0, "hint": ""}
-    marker = re.search(r"\^~*", str(error).partition("\n")[2])
-    width = len(marker[0]) if marker else 1
-    words = f"{error.problem}, column {error.column}"
-    return {"message": words, "column": error.column, "width": width, "hint": error.hint}
+    return {
+        "message": f"{error.problem}, column {error.column}",
+        "column": error.column,
+        "width": error.width,
+        "hint": error.hint,
+    }
 
 
 def analysis(target: str, noise: float | None) -> Answer:
     """Formula, verdict, exponents, energies and stairs of a target."""
     from ..analysis.analyze import analyze
-    from ..base.children import Outcome
     from ..report.stairs import draw_stairs, giant_steps, grand_steps, level_steps
-    from ..report.study import Study
     from ..report.target_charts import energy_bars
     from ..report.words import exponent_cards, verdict
     from ..targets.facts import facts
@@ -66,11 +65,9 @@ def analysis(target: str, noise: float | None) -> Answer:
 
     found = find_target(target, noise)
     is_deep = isinstance(found, HierarchicalTarget)
-    study = Study(found, d=64, budget=1.0, seed=0, axis="kappa" if is_deep else "alpha")
     energies = hermite_energies(found)
-    made: Any = _or_reason(analyze, found)
-    study.outcomes["verdicts"] = Outcome(answers={0: {"analysis": made}})
-    headline, sentences = verdict(study)
+    made = or_reason(analyze, found)
+    headline, sentences = verdict(made)
     stairs = []
     if not isinstance(made, str):
         if is_deep:
@@ -86,13 +83,13 @@ def analysis(target: str, noise: float | None) -> Answer:
         "target": found.text,
         "noise": found.noise,
         "latex": found.latex if found.latex.startswith("y") else f"y = {found.latex}",
-        "axis": study.axis,
+        "axis": "kappa" if is_deep else "alpha",
         "zoo": {"name": entry.name, "shows": entry.shows} if entry else None,
-        "kind": getattr(study.analysis, "learnability", None) or "open",
+        "kind": getattr(made, "learnability", None) or "open",
         "headline": headline,
         "sentences": sentences,
         "cards": [dict(zip(("name", "value", "why"), card, strict=True))
-                  for card in exponent_cards(study.analysis)],
+                  for card in exponent_cards(made)],
         "facts": [] if isinstance(found, HierarchicalTarget) else list(facts(found.expression)),
         "energies": [energy.value for energy in energies.values],
         "tail": energies.tail and energies.tail.value,
@@ -102,9 +99,10 @@ def analysis(target: str, noise: float | None) -> Answer:
     }  # fmt: skip
 
 
-def _or_reason(function: Callable[..., Any], target: Any) -> Any:
+def or_reason(function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+    """What a function says, or why it says nothing."""
     try:
-        return function(target)
+        return function(*arguments, **named)
     except GradoneError as reason:
         return str(reason)
 

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..base.children import Outcome
-from ..base.errors import BadData, GradoneError
+from ..base.errors import BadData
 from ..report.panel import Panel
 from ..report.study import Study
 from ..targets.hierarchy import HierarchicalTarget
 from ..targets.naming import find_target
 from . import scripts
+from .answers import or_reason
 from .contestants import PREDICTED
 from .pictures import run_chart
 from .predictions import prediction_chart
@@ -156,8 +157,8 @@ def _page(
         pictures=pictures, script=script, made=made,
     )  # fmt: skip
     verdicts = {
-        "analysis": _or_reason(analyze, target),
-        "plan": _or_reason(plan, target, **planned),
+        "analysis": or_reason(analyze, target),
+        "plan": or_reason(plan, target, **planned),
     }
     study.outcomes = {
         "facts": Outcome(answers={0: summarize(target, d=min(d, 256))}),
@@ -166,13 +167,6 @@ def _page(
         **{f"theory:{name}": Outcome(answers={0: name}) for name in theories if name in THEORIES},
     }
     return study.to_html(until=0.0).encode()  # still pictures take long, and are for paper
-
-
-def _or_reason(function: Any, *arguments: Any, **named: Any) -> Any:
-    try:
-        return function(*arguments, **named)
-    except GradoneError as reason:
-        return str(reason)
 
 
 def energy_chart(target: str, noise: float | None) -> Chart:

@@ -100,7 +100,7 @@ def _header(study: Study) -> str:
     formulas = "".join(
         f'<div class="formula" data-latex="{_e(one)}"></div>' for one in _formulas(target)
     )
-    headline, sentences = verdict(study)
+    headline, sentences = verdict(study.analysis_or_reason)
     kind = getattr(study.analysis, "learnability", None) or "open"
     about = f'<p class="about"><b>{_e(entry.name)}</b>: {_e(entry.shows)}</p>' if entry else ""
     noise = f", label noise of variance {target.noise:g}" if target.noise else ""
@@ -132,7 +132,7 @@ def _cards(study: Study) -> str:
     cards = [
         f'<div class="card"><div class="name">{_e(name)}</div>'
         f'<div class="value">{_powers(value)}</div><div class="why">{_powers(why)}</div></div>'
-        for name, value, why in exponent_cards(study.analysis)
+        for name, value, why in exponent_cards(study.analysis_or_reason)
     ]
     return f'<section><div class="cards">{"".join(cards)}</div></section>' if cards else ""
 

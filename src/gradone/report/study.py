@@ -79,6 +79,11 @@ class Study:
         return self._verdict("analysis")
 
     @property
+    def analysis_or_reason(self) -> Any:
+        """Analysis of the target, or why there is none."""
+        return self.analysis or self.why_not("analysis")
+
+    @property
     def plan(self) -> Any:
         """Plan for n = 5 d samples (d^1.8 for hierarchical targets), or None."""
         return self._verdict("plan")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..analysis.analyze_hierarchical import HierarchicalAnalysis
 from ..analysis.show import number_text, one_pass_samples
@@ -35,23 +35,19 @@ def command(study: Study) -> str:
     return shlex.join(words)
 
 
-def verdict(study: Study) -> tuple[str, list[str]]:
-    """Headline and sentences.
+def verdict(analysis: Analysis | HierarchicalAnalysis | str) -> tuple[str, list[str]]:
+    """Headline and sentences of an analysis; a text in its place says why there is none.
 
     Examples
     --------
     >>> from gradone import Target, analyze
-    >>> from gradone.base.children import Outcome
-    >>> from gradone.report.study import Study
-    >>> t = Target("sign(z1*z2*z3)")
-    >>> found = Study(t, d=400, budget=60, seed=0)
-    >>> found.outcomes["verdicts"] = Outcome(answers={0: {"analysis": analyze(t)}})
-    >>> verdict(found)[0]
+    >>> verdict(analyze(Target("sign(z1*z2*z3)")))[0]
     'Hard: no efficient algorithm finds span(z1, z2, z3) with n = O(d) samples'
+    >>> verdict("not finished within the budget")
+    ('No verdict', ['The analysis is missing: not finished within the budget.'])
     """
-    analysis = study.analysis
-    if analysis is None:
-        return "No verdict", [f"The analysis is missing: {study.why_not('analysis')}."]
+    if isinstance(analysis, str):
+        return "No verdict", [f"The analysis is missing: {analysis}."]
     if isinstance(analysis, HierarchicalAnalysis):
         return _of_levels(analysis)
     return _headline(analysis), [*_thresholds(analysis), _one_pass(analysis), _giant(analysis)]
@@ -128,11 +124,19 @@ def _samples(exponent: float) -> str:
     return f"d^{exponent:.3g}" if math.isfinite(exponent) else "more than any power of d"
 
 
-def exponent_cards(analysis: Any) -> list[tuple[str, str, str]]:
-    """Name, value and reason of the numbers that come first."""
+def exponent_cards(
+    analysis: Analysis | HierarchicalAnalysis | str,
+) -> list[tuple[str, str, str]]:
+    """Name, value and reason of the numbers that come first; none of an analysis that is missing.
+
+    Examples
+    --------
+    >>> exponent_cards("not finished within the budget")
+    []
+    """
     from ..analysis.show import verdict_rows
 
-    if analysis is None:
+    if isinstance(analysis, str):
         return []
     if isinstance(analysis, HierarchicalAnalysis):
         names = {

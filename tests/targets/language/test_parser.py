@@ -265,6 +265,28 @@ def test_an_error_points_at_its_place(text, column, problem):
         assert shown[4:][at : at + 1].strip() in ("", "?") or text[column - 1] == shown[4 + at]
 
 
+@pytest.mark.parametrize(
+    ("text", "underlined"),
+    [
+        ("z1 + sgn(z2)", "sgn"),
+        ("z1 + z1^^2", "^"),
+        ("z1***z2", "*"),
+        ("  z1" + "-" * 30 + "z2", "-" * 30),
+        ("z1 + 1e7", "1e7"),
+        ("z1 + max(z1)", "max"),
+        ("z1 +", ""),
+    ],
+)
+def test_an_error_knows_what_it_underlines(text, underlined):
+    """Would catch: '^' counted as '**'; the width of one mark for a whole run; a lost margin."""
+    with pytest.raises(TargetSyntaxError) as caught:
+        parse(text)
+    error = caught.value
+    assert text[error.column - 1 : error.column - 1 + error.width] == underlined
+    shown, marker = str(error).split("\n")[1:3]
+    assert shown[marker.index("^") : len(marker)] == underlined
+
+
 def test_a_long_text_is_shown_around_its_problem():
     """Would catch: two thousand characters in a message, or a marker outside the window."""
     text = "z1 + " * 200 + "oops + " + "z1 + " * 50 + "z1"
@@ -280,11 +302,7 @@ def test_an_error_survives_a_process_boundary():
     with pytest.raises(TargetSyntaxError) as caught:
         parse("z1 + sgn(z2)")
     copy = pickle.loads(pickle.dumps(caught.value))
-    assert (str(copy), copy.column, copy.problem) == (
-        str(caught.value),
-        caught.value.column,
-        caught.value.problem,
-    )
+    assert (str(copy), vars(copy)) == (str(caught.value), vars(caught.value))
 
 
 @pytest.mark.parametrize(

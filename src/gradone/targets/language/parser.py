@@ -63,6 +63,7 @@ class _Token:
     kind: str
     text: str
     column: int
+    width: int = 1
 
 
 def parse(text: str, *, letter: str = "z", what: str = "the target") -> Node:
@@ -122,12 +123,14 @@ def _refuse_unreadable(text: str, what: str) -> None:
                 column=column,
                 what=what,
             )
+    start = len(text) - len(text.lstrip())
     run = re.search(rf"[-+*/^ ]{{{MAX_RUN},}}|[\d.]{{{MAX_RUN},}}", text.strip())
     if run and run.group().strip():
         raise TargetSyntaxError(
             f"a run of {MAX_RUN} or more signs or digits",
-            text.strip(),
-            column=run.start() + 1,
+            text,
+            column=start + run.start() + 1,
+            width=len(run.group()),
             what=what,
         )
 
@@ -153,7 +156,7 @@ class _Parser:
                 )
             if kind != "space":
                 word = "**" if match.group() == "^" else match.group()
-                found.append(_Token(kind, word, column))
+                found.append(_Token(kind, word, column, len(match.group())))
         found.append(_Token("end", "", len(self.text.rstrip()) + 1))
         return found
 
@@ -174,7 +177,7 @@ class _Parser:
             problem,
             self.text,
             column=token.column,
-            width=max(1, len(token.text)),
+            width=token.width,
             hint=hint,
             what=self.what,
         )
