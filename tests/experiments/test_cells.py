@@ -187,7 +187,7 @@ def test_axes_of_one_algorithm_hold_the_single_values_of_others():
     ]
     layout = experiment(pair, grid={"d": 20, "n": 40}, replicates=1).layout
     assert layout.coords["ridge"].tolist() == [0.1, 0.5, 1.0]
-    places = [place for _, place in layout.placed]
+    places = [placed.place for placed in layout.placed]
     assert places == [(0, 2, 0), (0, 0, 0), (1, 1, 0), (2, slice(None), 0)]
 
 

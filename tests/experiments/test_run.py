@@ -9,9 +9,11 @@ import xarray as xr
 
 import gradone as gd
 from gradone.base.curves import check_curve
+from gradone.experiments.cell import Fit
 from gradone.experiments.dataset import assemble
 from gradone.experiments.export import export
-from gradone.experiments.recipes import compute, decoded_outcomes
+from gradone.experiments.metrics import Measured
+from gradone.experiments.recipes import encoded_fits, part_of
 from gradone.experiments.run import collect
 from gradone.experiments.store import Store
 from gradone.experiments.task import Result
@@ -347,14 +349,11 @@ def test_simulate_with_an_executor_says_what_failed(tmp_path):
 
 def test_a_path_keeps_fits_of_different_sizes():
     """Would catch: a cell whose fits found different numbers of directions."""
-    cell = {
-        "recipe": "learner:random_features/1",
-        "target": {"kind": "Target", "text": "z1", "noise": 0},
-        "parameters": {"d": 10, "n": 30, "width": 5, "ridge": [0.1, 1.0], "test_samples": 16},
-        "seed": 0,
-        "replicate": 0,
-    }
-    arrays = compute(json.dumps(cell))
-    assert arrays["test_mse(ridge)"].shape == (2,)
-    fits = decoded_outcomes(arrays, is_path=True)
-    assert [fit.measured["test_mse"].value for fit in fits] == arrays["test_mse(ridge)"].tolist()
+    few = Fit({"overlap": Measured(("direction",), [0.1], [0.0])}, converged=True, n_iter=3)
+    more = Fit({"overlap": Measured(("direction",), [0.2, 0.3], [0.0, 0.0])}, False, 4, "slow")
+    arrays = encoded_fits([few, more], is_path=True)
+    first, second = part_of(arrays, 0), part_of(arrays, 1)
+    np.testing.assert_array_equal(first["overlap(direction)"], [0.1, np.nan])
+    np.testing.assert_array_equal(second["overlap(direction)"], [0.2, 0.3])
+    assert [part["status"].item() for part in (first, second)] == ["", "slow"]
+    assert [part["n_iter"].item() for part in (first, second)] == [3, 4]

@@ -159,11 +159,11 @@ def _converted(name: str, wanted: str, given: Mapping[str, Any]) -> Any:
         raise BadData(f"{name} becomes {wanted} with the help of d: give d")
     d = whole_number("d", given["d"])
     if name in WIDTHS:
-        return _rounded(name, value, value * d, "neuron") if wanted == "width" else value / d
+        return _rounded(name, value, value * d, d) if wanted == "width" else value / d
     if name == "n":
         n = whole_number("n", value)
     else:
-        n = _rounded(name, value, value * d if name == "alpha" else d**value, "sample")
+        n = _rounded(name, value, value * d if name == "alpha" else d**value, d)
     if wanted == "n":
         return n
     if wanted == "alpha":
@@ -173,10 +173,14 @@ def _converted(name: str, wanted: str, given: Mapping[str, Any]) -> Any:
     return math.log(n) / math.log(d)
 
 
-def _rounded(name: str, value: float, size: float, what: str) -> int:
-    if not math.isfinite(size) or round(size) < 1:
-        raise BadData(f"{name} = {value:g} gives {'no' if size < 1 else 'endless'} {what}s")
-    return round(size)
+def _rounded(name: str, value: float, size: float, d: int) -> int:
+    """Whole number of samples or neurons."""
+    if math.isfinite(size) and round(size) >= 1:
+        return round(size)
+    what = "neurons" if name in WIDTHS else "samples"
+    hint = "" if name == "kappa" or size > 1 else f"; use {name} >= {1 / d:g}"
+    count = "no" if size < 1 else "endless"
+    raise BadData(f"{name} = {value:g} gives {count} {what} in d = {d}{hint}")
 
 
 def one_value_is_a_list(name: str) -> bool:

@@ -48,8 +48,8 @@ class Simulation:
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What a cell gave.
+class Fit:
+    """What was measured of one fit.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class Outcome:
 
 def run_cell(
     simulation: Simulation, *, n: int, replicate: int, ridges: Sequence[float] | None = None
-) -> list[Outcome]:
+) -> list[Fit]:
     """Fit a learner on n samples of one replicate and measure it.
 
     The samples depend on (seed, d, replicate) alone: all learners see the same rows, and fewer
@@ -85,7 +85,7 @@ def run_cell(
         Number of samples and address of the replicate.
     ridges : sequence of float, optional
         Values of the learner's ``ridge``, all from one decomposition where it has ``fit_path``.
-        None leaves the ridge as it is, and there is one outcome.
+        None leaves the ridge as it is, and there is one fit.
 
     Examples
     --------
@@ -116,7 +116,7 @@ def run_cell(
             **address,
         )
         measured = [one | more for one, more in zip(measured, fresh, strict=True)]
-    return [_outcome(estimator, one) for estimator, one in zip(fitted, measured, strict=True)]
+    return [_fit(estimator, one) for estimator, one in zip(fitted, measured, strict=True)]
 
 
 def _fitted(
@@ -148,10 +148,10 @@ def _of_training(target: Sampled, estimator: Any, W_star: Any) -> dict[str, Meas
     return found
 
 
-def _outcome(estimator: Any, measured: dict[str, Measured]) -> Outcome:
+def _fit(estimator: Any, measured: dict[str, Measured]) -> Fit:
     converged = bool(getattr(estimator, "converged_", True))
     status = "" if converged else str(getattr(estimator, "status_", "not converged"))
-    return Outcome(measured, converged, int(getattr(estimator, "n_iter_", -1)), status)
+    return Fit(measured, converged, int(getattr(estimator, "n_iter_", -1)), status)
 
 
 def build_learner(simulation: Simulation, replicate: int) -> Any:

@@ -12,8 +12,7 @@ from ..base.errors import BadData
 from ..base.memory import require_memory
 from ..dynamics._readings import LABELS as LABELS_OF_ENGINES
 from .layout import Index, Layout
-from .recipes import coordinates, encoded, quantities
-from .simulate import LABELS
+from .recipes import coordinates, encoded, part_of, quantities
 from .status import reason_of
 from .task import Result
 
@@ -22,6 +21,19 @@ if TYPE_CHECKING:
 
     from .spec import Experiment
 
+LABELS = {
+    "overlap": ("M", "overlap with the target directions"),
+    "overlap_aligned": ("M", "overlap up to the symmetries of the target"),
+    "cosine2": (r"\cos^2\theta", "squared cosines between the subspaces"),
+    "row_overlap": ("M_W", "overlap of the first layer with the hidden directions"),
+    "test_mse": (r"\mathbb{E}(y-\hat f)^2", "mean squared test error"),
+    "excess_mse": (r"\mathbb{E}(g-\hat f)^2", "mean squared error without label noise"),
+    "train_mse": (r"\frac1n\sum_i(y_i-\hat f_i)^2", "mean squared training error"),
+    "train_loss": (r"\frac1n\sum_i\ell_i", "mean training loss"),
+    "zero_one_error": (r"\mathbb{P}(\hat y\neq y)", "share of wrong labels"),
+}
+"""Symbols and names of what is measured of a learner."""
+Arrays = dict[str, tuple[tuple[str, ...], np.ndarray]]
 ABSENT = "not asked for"
 """Status of a place that has no cell."""
 _FLAGS: dict[str, Any] = {"converged": False, "n_iter": -1, "status": ABSENT}
@@ -42,32 +54,65 @@ def assemble(experiment: Experiment, results: Iterable[Result]) -> xr.Dataset:
     What does not depend on a dimension is repeated along it, a theory along d for example; only
     along ``replicate`` it stands once, so that means and their errors are right.
     """
-    layout = experiment.layout
-    found = {result.key: result for result in results}
     wanted = None if experiment.metrics is None else set(experiment.metrics)
-    # In the order of the spec: the dataset must not depend on that of the results.
-    ordered = [found[cell.key] for cell in layout.cells if cell.key in found]
-    shapes, inner = _inner(ordered, layout, wanted)
+    values, coords = gather(experiment.layout, results, wanted)
+    spec = experiment.model_dump(exclude={"sizes", "seed", "name"})
+    targets = dict.fromkeys(cell.target.text for cell in experiment.cells())  # type: ignore[attr-defined]
+    return curve(
+        values,
+        coords,
+        source=f"experiment:{experiment.name}",
+        target="; ".join(targets),
+        params=encoded(spec),
+        seed=experiment.seed,
+        labels={**LABELS_OF_ENGINES, **LABELS},
+    )
+
+
+def gather(
+    layout: Layout, results: Iterable[Result], wanted: set[str] | None = None
+) -> tuple[Arrays, dict[str, np.ndarray]]:
+    """Arrays of all quantities over the dimensions of a layout and their own, and coordinates.
+
+    Parameters
+    ----------
+    layout : Layout
+        Tells which cells there are, and where each belongs.
+    results : iterable of Result
+        Results by key, in any order.
+    wanted : set of str, optional
+        Quantities to keep; all by default.
+    """
+    found = {result.key: result for result in results}
+    # In the order of the layout: the dataset must not depend on that of the results.
+    measured = [
+        part_of(found[key].arrays, part)
+        for key, _, part in layout.placed
+        if key in found and found[key].status == "done"
+    ]
+    shapes, inner = _inner(measured, layout, wanted)
     arrays = _empty(layout, shapes, inner)
     positions = {
         dim: {value: i for i, value in enumerate(values.tolist())} for dim, values in inner.items()
     }
     for place, reason in layout.uncovered:
         arrays["status"][1][_whole(layout, place)] = reason
-    for key, place in layout.placed:
+    for key, place, part in layout.placed:
         result = found.get(key)
         everywhere = _whole(layout, place)
         if result is None or result.status == "failed":
             arrays["status"][1][everywhere] = reason_of(result)
             continue
         once = everywhere if len(place) == len(layout.coords) else (*place, 0)
-        coords = coordinates(result.arrays)
-        for name, dims, value in quantities(result.arrays):
+        own = part_of(result.arrays, part)
+        coords = coordinates(own)
+        for name, dims, value in quantities(own):
             if name in _FLAGS:
                 arrays[name][1][everywhere] = value.item()
             elif name in arrays:
                 _fill(arrays[name], once, dims, value, coords, positions, len(layout.coords))
-    return _curve(experiment, layout, arrays, inner)
+    arrays["status"] = (arrays["status"][0], arrays["status"][1].astype(str))
+    return arrays, {**layout.coords, **inner}
 
 
 def _whole(layout: Layout, place: tuple[Index, ...]) -> tuple[Index, ...]:
@@ -76,17 +121,17 @@ def _whole(layout: Layout, place: tuple[Index, ...]) -> tuple[Index, ...]:
 
 
 def _inner(
-    results: Iterable[Result], layout: Layout, wanted: set[str] | None
+    cells: Iterable[Mapping[str, np.ndarray]], layout: Layout, wanted: set[str] | None
 ) -> tuple[dict[str, tuple[list[str], np.dtype[Any]]], dict[str, np.ndarray]]:
     """Inner dimensions of every quantity, and the values that they take in some cell."""
     shapes: dict[str, tuple[list[str], np.dtype[Any]]] = {}
     values: dict[str, list[np.ndarray]] = {}
-    for result in results:
-        kept = [q for q in quantities(result.arrays) if _is_wanted(q[0], wanted)]
+    for arrays in cells:
+        kept = [q for q in quantities(arrays) if _is_wanted(q[0], wanted)]
         for name, dims, array in kept:
             known, dtype = shapes.setdefault(name, ([], array.dtype))
             known.extend(dim for dim in dims if dim not in known)
-        for dim, coordinate in coordinates(result.arrays).items():
+        for dim, coordinate in coordinates(arrays).items():
             if any(dim in dims for _, dims, _ in kept):
                 values.setdefault(dim, []).append(coordinate)
     for dim in values:
@@ -111,7 +156,7 @@ def _empty(
     layout: Layout,
     shapes: Mapping[str, tuple[list[str], np.dtype[Any]]],
     inner: Mapping[str, np.ndarray],
-) -> dict[str, tuple[tuple[str, ...], np.ndarray]]:
+) -> Arrays:
     outer = tuple(layout.coords)
     shape = tuple(len(values) for values in layout.coords.values())
     sizes = {
@@ -122,7 +167,7 @@ def _empty(
         f"the dataset of {len(layout.cells)} cells",
         "Ask for fewer metrics, or record fewer steps.",
     )
-    arrays: dict[str, tuple[tuple[str, ...], np.ndarray]] = {}
+    arrays: Arrays = {}
     for name, (dims, dtype) in shapes.items():
         if name not in _FLAGS:
             nothing = np.nan if dtype.kind == "f" else np.zeros((), dtype).item()
@@ -163,26 +208,3 @@ def _fill(
             index.append(np.arange(view.shape[axis - len(wanted)]))
     inside: tuple[Any, ...] = np.ix_(*index)
     view[(..., *inside)] = value
-
-
-def _curve(
-    experiment: Experiment,
-    layout: Layout,
-    arrays: Mapping[str, tuple[tuple[str, ...], np.ndarray]],
-    inner: Mapping[str, np.ndarray],
-) -> xr.Dataset:
-    values = {
-        name: (dims, array.astype(str) if name == "status" else array)
-        for name, (dims, array) in arrays.items()
-    }
-    spec = experiment.model_dump(exclude={"sizes", "seed", "name"})
-    targets = dict.fromkeys(cell.target.text for cell in layout.cells)  # type: ignore[attr-defined]
-    return curve(
-        values,
-        {**layout.coords, **inner},
-        source=f"experiment:{experiment.name}",
-        target="; ".join(targets),
-        params=encoded(spec),
-        seed=experiment.seed,
-        labels={**LABELS_OF_ENGINES, **LABELS},
-    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from .spec import Experiment
 
 _ORDER = ("source", "target", "d", *SAMPLES, *WIDTHS)
-_NOTHING = object()
 Index = int | slice
 
 
@@ -44,6 +43,8 @@ class Cell(NamedTuple):
         On what.
     arguments : mapping
         With which parameters.
+    replicate : int or None
+        Which of the random repetitions; a theory has none.
     """
 
     key: str
@@ -51,13 +52,18 @@ class Cell(NamedTuple):
     algorithm: Algorithm
     target: Sampled
     arguments: Mapping[str, Any]
+    replicate: int | None = None
 
 
 class Placed(NamedTuple):
-    """Place of a cell: its position along each outer dimension, a slice where it is constant."""
+    """Place of a cell: its position along each outer dimension, a slice where it is constant.
+
+    A cell that makes a path of fits has a place for each of its parts.
+    """
 
     key: str
     place: tuple[Index, ...]
+    part: int | None = None
 
 
 @dataclass(frozen=True)
@@ -82,14 +88,52 @@ class Layout:
     uncovered: tuple[tuple[tuple[Index, ...], str], ...]
 
 
-class _Run(NamedTuple):
-    """One algorithm with the parameters that are the same in all of its cells."""
+class Run(NamedTuple):
+    """One algorithm with all its parameters.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+        What runs.
+    source : str
+        Its name in the result.
+    own, shared : mapping
+        Parameters that are given for it, and those of the grid.
+    axes : mapping of str to list
+        Those of them that vary, and become dimensions of the result.
+    fixed : mapping
+        Parameters that are passed on as they are.
+    path : str
+        Axis that one cell computes as a whole; none if empty.
+    """
 
     algorithm: Algorithm
-    own: dict[str, Any]
     source: str
-    axes: dict[str, list[Any]]  # of the result
-    shared: dict[str, Any]
+    own: Mapping[str, Any]
+    shared: Mapping[str, Any]
+    axes: Mapping[str, list[Any]]
+    fixed: Mapping[str, Any] = {}
+    path: str = ""
+
+    def points(self) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+        """Values along the axes but the path, and the arguments that follow from them."""
+        along = self.axes.get(self.path, [])
+        whole = {self.path: along if len(along) > 1 else along[0]} if along else {}
+        for point in _points({name: v for name, v in self.axes.items() if name != self.path}):
+            chosen = {**point, **whole}
+            arguments = self.algorithm.arguments(
+                {name: chosen.get(name, value) for name, value in self.own.items()},
+                {name: chosen.get(name, value) for name, value in self.shared.items()},
+            )
+            yield point, {**self.fixed, **arguments}
+
+    def parts(self) -> Iterator[tuple[int | None, dict[str, Any]]]:
+        """Numbers of the parts of a cell, and the value of each along the path."""
+        along = self.axes.get(self.path, [])
+        if not along:
+            yield None, {}
+        for number, value in enumerate(along):
+            yield number if len(along) > 1 else None, {self.path: value}
 
 
 def lay_out(experiment: Experiment) -> Layout:
@@ -97,6 +141,24 @@ def lay_out(experiment: Experiment) -> Layout:
     runs = list(_runs(experiment))
     targets = [read_target(given) for given in experiment.targets]
     coords = _coordinates(experiment, runs, targets)
+    layout = place_runs(
+        runs, targets, coords, replicates=experiment.replicates, seed=experiment.seed
+    )
+    if not layout.cells:
+        reasons = "; ".join(dict.fromkeys(reason for _, reason in layout.uncovered))
+        raise BadData(f"'{experiment.name}' has no cell: {reasons}")
+    return layout
+
+
+def place_runs(
+    runs: Sequence[Run],
+    targets: Sequence[Sampled],
+    coords: Mapping[str, np.ndarray],
+    *,
+    replicates: int,
+    seed: int,
+) -> Layout:
+    """Cells of runs on targets, and their places along the outer dimensions of a result."""
     where = {
         name: {_mark(value): i for i, value in enumerate(values.tolist())}
         for name, values in coords.items()
@@ -104,27 +166,23 @@ def lay_out(experiment: Experiment) -> Layout:
     cells: dict[str, Cell] = {}
     placed: list[Placed] = []
     uncovered: list[tuple[tuple[Index, ...], str]] = []
-    for run, (number, target) in itertools.product(runs, enumerate(targets)):
-        fixed: dict[str, Index] = {"source": where["source"][_mark(run.source)], "target": number}
+    for (i, run), (j, target) in itertools.product(enumerate(runs), enumerate(targets)):
+        fixed: dict[str, Index] = {"source": i, "target": j}
         if reason := _reason(run.algorithm, target):
             uncovered.append((_place(coords, fixed, {}, where), reason))
             continue
-        for point in _points(run.axes):
-            arguments = run.algorithm.arguments(
-                {**run.own, **{k: v for k, v in point.items() if k in run.own}},
-                {**run.shared, **{k: v for k, v in point.items() if k in run.shared}},
-            )
-            place = _place(coords, fixed, {**run.shared, **run.own, **point}, where)
-            for replicate, cell in _replicates(experiment, run.algorithm, target, arguments):
+        numbers = range(replicates) if run.algorithm.is_random else [None]
+        for point, arguments in run.points():
+            given = {**run.shared, **run.own, **point}
+            places = [(n, _place(coords, fixed, given | part, where)) for n, part in run.parts()]
+            for cell in _replicates(run.algorithm, target, arguments, seed, numbers):
                 cells.setdefault(cell.key, cell)
-                placed.append(Placed(cell.key, place if replicate is None else (*place, replicate)))
-    if not cells:
-        reasons = "; ".join(dict.fromkeys(reason for _, reason in uncovered))
-        raise BadData(f"'{experiment.name}' has no cell: {reasons}")
+                last = () if cell.replicate is None else (cell.replicate,)
+                placed += [Placed(cell.key, (*place, *last), part) for part, place in places]
     return Layout(tuple(cells.values()), coords, tuple(placed), tuple(uncovered))
 
 
-def _runs(experiment: Experiment) -> Iterator[_Run]:
+def _runs(experiment: Experiment) -> Iterator[Run]:
     """Algorithms, split by the parameters that are no dimension of a curve."""
     found: list[tuple[Algorithm, dict[str, Any], dict[str, Any], dict[str, list[Any]]]] = []
     for entry in experiment.algorithms:
@@ -150,7 +208,7 @@ def _runs(experiment: Experiment) -> Iterator[_Run]:
             )
     labels = _labels([(algorithm, {**s, **o}, axes) for algorithm, o, s, axes in found])
     for (algorithm, own, shared, axes), label in zip(found, labels, strict=True):
-        yield _Run(algorithm, own, label, axes, shared)
+        yield Run(algorithm, label, own, shared, axes)
 
 
 def _labels(
@@ -183,7 +241,7 @@ def _labels(
 
 
 def _coordinates(
-    experiment: Experiment, runs: list[_Run], targets: list[Sampled]
+    experiment: Experiment, runs: list[Run], targets: list[Sampled]
 ) -> dict[str, np.ndarray]:
     """Outer dimensions: the source, the target if there are several, what is given as a list."""
     found: dict[str, list[Any]] = {"source": [run.source for run in runs]}
@@ -255,13 +313,16 @@ def _reason(algorithm: Algorithm, target: Sampled) -> str:
 
 
 def _replicates(
-    experiment: Experiment, algorithm: Algorithm, target: Sampled, arguments: dict[str, Any]
-) -> Iterator[tuple[int | None, Cell]]:
+    algorithm: Algorithm,
+    target: Sampled,
+    arguments: dict[str, Any],
+    seed: int,
+    numbers: Iterable[int | None],
+) -> Iterator[Cell]:
     """Cells of one point, which differ by their replicate alone."""
-    numbers: Iterable[int | None] = range(experiment.replicates) if algorithm.is_random else [None]
-    texts = cell_texts(algorithm, target, arguments, experiment.seed, numbers)
+    texts = cell_texts(algorithm, target, arguments, seed, numbers)
     for replicate, text in zip(numbers, texts, strict=True):
-        yield replicate, Cell(cell_key(text), text, algorithm, target, arguments)
+        yield Cell(cell_key(text), text, algorithm, target, arguments, replicate)
 
 
 def cell_texts(
@@ -282,7 +343,7 @@ def cell_texts(
     given = {
         name: value
         for name, value in arguments.items()
-        if algorithm.kind != "learner" or value != DEFAULTS.get(name, _NOTHING)
+        if algorithm.kind != "learner" or name not in DEFAULTS or value != DEFAULTS[name]
     }
     # Keys in the order of canonical(): only the number of the replicate has to be put in.
     before = f'{{"parameters":{canonical(encoded(given))},"recipe":"{algorithm.recipe}"'

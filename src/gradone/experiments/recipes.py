@@ -24,8 +24,7 @@ import numpy as np
 
 from ..base.errors import BadData
 from ..targets.sampled import Sampled
-from .cell import Outcome, Simulation, run_cell
-from .metrics import Measured
+from .cell import Fit, Simulation, run_cell
 from .target_tables import read_target, table_of
 
 if TYPE_CHECKING:
@@ -68,7 +67,7 @@ def compute(parameters: str) -> Arrays:
     address = {"seed": cell["seed"], "replicate": cell["replicate"]}
     if kind == "engine":
         return _engine(name, target, arguments, **address)
-    return _learner(name, target, arguments, **address)
+    return run_learner(name, target, arguments, **address)
 
 
 # ---- values that JSON does not know
@@ -110,9 +109,24 @@ def _decoded(value: Any) -> Any:
 # ---- learners
 
 
-def _learner(
-    name: str, target: Sampled, arguments: dict[str, Any], *, seed: int, replicate: int
+def run_learner(
+    name: str, target: Sampled, arguments: Mapping[str, Any], *, seed: int, replicate: int
 ) -> Arrays:
+    """Arrays of one cell of a learner.
+
+    Parameters
+    ----------
+    name : str
+        Name of the learner.
+    target : Target or hierarchical target
+        What is learned.
+    arguments : mapping
+        ``d`` and ``n``, how it is measured (:data:`DEFAULTS`), and the parameters of the learner; a
+        list of values of the ``ridge`` gives a path of fits.
+    seed, replicate : int
+        Address of the random numbers.
+    """
+    arguments = dict(arguments)
     d, n = arguments.pop("d"), arguments.pop("n")
     fresh, dtype = (arguments.pop(name, value) for name, value in DEFAULTS.items())
     ridge = arguments.get("ridge")
@@ -122,21 +136,21 @@ def _learner(
         ridges = [float(value) for value in ridges]
         arguments["ridge"] = ridges[0]
     simulation = Simulation(target, name, d, seed, arguments, fresh, dtype)
-    outcomes = run_cell(simulation, n=n, replicate=replicate, ridges=ridges)
-    return encoded_outcomes(outcomes, is_path=isinstance(ridge, list))
+    fits = run_cell(simulation, n=n, replicate=replicate, ridges=ridges)
+    return encoded_fits(fits, is_path=isinstance(ridge, list))
 
 
-def encoded_outcomes(outcomes: Sequence[Outcome], *, is_path: bool) -> Arrays:
+def encoded_fits(fits: Sequence[Fit], *, is_path: bool) -> Arrays:
     """Arrays of the fits of a cell: of one, or of a path over the dimension ``ridge``."""
     outer = ("ridge",) if is_path else ()
-    shape = (len(outcomes),) if is_path else ()
+    shape = (len(fits),) if is_path else ()
     found: Arrays = {}
     for name in _STATUS:
-        values = np.array([getattr(outcome, name) for outcome in outcomes])
+        values = np.array([getattr(fit, name) for fit in fits])
         found[_named(name, outer)] = values.reshape(shape)
-    names = dict.fromkeys(name for outcome in outcomes for name in outcome.measured)
+    names = dict.fromkeys(name for fit in fits for name in fit.measured)
     for name in names:
-        some = [outcome.measured.get(name) for outcome in outcomes]
+        some = [fit.measured.get(name) for fit in fits]
         dims = next(one.dims for one in some if one is not None)
         for part, key in ((1, name), (2, f"{name}_err")):
             # A fit of a path may find fewer directions than another: NaN fills up.
@@ -151,21 +165,20 @@ def encoded_outcomes(outcomes: Sequence[Outcome], *, is_path: bool) -> Arrays:
     return found
 
 
-def decoded_outcomes(arrays: Mapping[str, np.ndarray], *, is_path: bool) -> list[Outcome]:
-    """Fits of a cell of a learner: the inverse of :func:`encoded_outcomes`."""
-    by_name = {name: (dims, array) for name, dims, array in quantities(arrays)}
-    if not is_path:
-        by_name = {name: (("ridge", *dims), array[None]) for name, (dims, array) in by_name.items()}
-    outcomes = []
-    for i in range(len(by_name["status"][1])):
-        measured = {
-            name: Measured(dims[1:], array[i], by_name[f"{name}_err"][1][i])
-            for name, (dims, array) in by_name.items()
-            if name not in _STATUS and not name.endswith("_err")
-        }
-        converged, n_iter, status = (by_name[name][1][i].item() for name in _STATUS)
-        outcomes.append(Outcome(measured, converged, n_iter, status))
-    return outcomes
+def part_of(arrays: Mapping[str, np.ndarray], number: int | None) -> Mapping[str, np.ndarray]:
+    """Arrays of one fit of a path by its number along the ridge; None stands for the whole.
+
+    Examples
+    --------
+    >>> part_of({"overlap(ridge,direction)": np.array([[1.0, 2.0], [3.0, 4.0]])}, 1)
+    {'overlap(direction)': array([3., 4.])}
+    """
+    if number is None:
+        return arrays
+    return {
+        _named(name, dims[1:]): np.asarray(array[number])
+        for name, dims, array in quantities(arrays)
+    }
 
 
 # ---- engines and theories

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from ..base.axes import axis_values
 from ..base.curves import curve
 from ..base.errors import BadData, GradoneError
 from ..base.memory import require_memory
@@ -17,8 +19,15 @@ from ..base.progress import Progress, watcher
 from ..base.seeds import canonical
 from ..targets.sampled import Sampled, whole_number
 from ..targets.target import as_target
-from .cell import Outcome, Simulation, build_learner, run_cell
-from .grid import Grid, Point, read_grid
+from .algorithms import find_algorithm
+from .cell import Simulation, build_learner
+from .dataset import LABELS, gather
+from .layout import Cell, Layout, Run, place_runs
+from .recipes import encoded, run_learner
+from .run import execute
+from .status import reason_of
+from .store import Store
+from .task import Result
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -29,18 +38,6 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 INTERRUPTED = "interrupted"
 """Status of a fit that was not made because the run was stopped."""
-
-LABELS = {
-    "overlap": ("M", "overlap with the target directions"),
-    "overlap_aligned": ("M", "overlap up to the symmetries of the target"),
-    "cosine2": (r"\cos^2\theta", "squared cosines between the subspaces"),
-    "row_overlap": ("M_W", "overlap of the first layer with the hidden directions"),
-    "test_mse": (r"\mathbb{E}(y-\hat f)^2", "mean squared test error"),
-    "excess_mse": (r"\mathbb{E}(g-\hat f)^2", "mean squared error without label noise"),
-    "train_mse": (r"\frac1n\sum_i(y_i-\hat f_i)^2", "mean squared training error"),
-    "train_loss": (r"\frac1n\sum_i\ell_i", "mean training loss"),
-    "zero_one_error": (r"\mathbb{P}(\hat y\neq y)", "share of wrong labels"),
-}
 
 
 def simulate(
@@ -131,50 +128,55 @@ def simulate(
     if on_failure not in ("raise", "mark"):
         raise BadData(f"on_failure must be 'raise' or 'mark', got {on_failure!r}")
     d, replicates = whole_number("d", d), whole_number("replicates", replicates)
-    grid, same = read_grid(d, alpha=alpha, n=n, width_ratio=width_ratio, parameters=parameters)
-    simulation = Simulation(
-        as_target(target),
-        name,
-        d,
-        whole_number("seed", seed, least=0),
-        same,
-        whole_number("test_samples", test_samples),
-        _checked_dtype(dtype),
-    )
+    seed = whole_number("seed", seed, least=0)
+    truth = as_target(target)
+    measurement: dict[str, Any] = {
+        "test_samples": whole_number("test_samples", test_samples),
+        "dtype": _checked_dtype(dtype),
+    }
+    same = dict(parameters)
+    axes = _axes(same, alpha=alpha, n=n, width_ratio=width_ratio)
     # A mistyped parameter must not wait for the first sample.
-    build_learner(_at(simulation, grid, grid.points[0]), 0)
-    largest = max(point.n for point in grid.points)
+    varying = {name.removesuffix("_ratio"): values.flat[0] for name, values in axes.items()}
+    varying.pop("n" if n is not None else "alpha")
+    build_learner(Simulation(truth, name, d, seed, {**same, **varying}), 0)
+    objects = {key: value for key, value in same.items() if not _has_text(value)}
+    run = Run(
+        find_algorithm("learner", name),
+        f"simulation:{name}",
+        own=measurement,
+        shared={"d": d, **axes},
+        axes={key: values.tolist() for key, values in axes.items()},
+        fixed={**same, **{key: repr(value) for key, value in objects.items()}},
+        path="ridge",
+    )
+    coords = {**axes, "replicate": np.arange(replicates)}
+    layout = place_runs([run], [truth], coords, replicates=replicates, seed=seed)
+    largest = max(cell.arguments["n"] for cell in layout.cells)
     require_memory(
-        2 * largest * d * np.dtype(simulation.dtype).itemsize,
+        2 * largest * d * np.dtype(measurement["dtype"]).itemsize,
         f"a fit on {largest} x {d} numbers (the samples and one copy)",
         "Use fewer samples, a smaller d, or dtype='float32'.",
     )
     watching = watcher(progress, name)
     if store is None and executor == "serial":
-        outcomes = _run(simulation, grid, replicates, on_failure, watching)
-    else:
-        outcomes = _run_elsewhere(
-            simulation, grid, replicates, on_failure, watching, store, executor, workers
+        results = _run_here(layout, seed, objects, on_failure, watching)
+    elif objects:
+        raise BadData(
+            f"{', '.join(objects)} of '{name}' cannot be stored or sent to other processes; "
+            "without a store and with executor='serial' every value is used as it is"
         )
-    outer = (*grid.axes, "replicate")
-    quantities = _gathered(outcomes, (*grid.shape, replicates), outer)
-    coords: dict[str, Any] = {**grid.axes, "replicate": np.arange(replicates)}
-    for dims, array in quantities.values():
-        inner = slice(len(outer), None)
-        sizes_of = dict(zip(dims[inner], array.shape[inner], strict=True))
-        coords |= {dim: np.arange(1, size + 1) for dim, size in sizes_of.items()}
-    settings = _plain(same) | {
-        "d": d,
-        "test_samples": simulation.test_samples,
-        "dtype": simulation.dtype,
-    }
+    else:
+        results = _run_elsewhere(layout, name, on_failure, watching, store, executor, workers)
+    values, coordinates = gather(layout, results)
+    settings = {key: value if _is_plain(value) else repr(value) for key, value in same.items()}
     return curve(
-        quantities,
-        coords,
+        values,
+        coordinates,
         source=f"simulation:{name}",
-        target=simulation.target.text,  # type: ignore[attr-defined]
-        params=settings | {"noise": simulation.target.noise},
-        seed=simulation.seed,
+        target=truth.text,  # type: ignore[attr-defined]
+        params=settings | measurement | {"d": d, "noise": truth.noise},
+        seed=seed,
         labels=LABELS,
     )
 
@@ -185,153 +187,129 @@ def _checked_dtype(dtype: Any) -> str:
     return str(dtype)
 
 
-def _at(simulation: Simulation, grid: Grid, point: Point) -> Simulation:
-    """The simulation at one point of the grid."""
-    given = {**simulation.parameters, **point.given}
-    if grid.ridges is not None:
-        given["ridge"] = grid.ridges[0]
-    return replace(simulation, parameters=given)
+def _axes(same: dict[str, Any], *, alpha: Any, n: Any, width_ratio: Any) -> dict[str, np.ndarray]:
+    """What varies: samples, then widths, then the ridge; taken out of the parameters.
+
+    Examples
+    --------
+    >>> same = {"ridge": [0.1, 1.0], "loss": "square"}
+    >>> _axes(same, alpha=[1.0, 2.0], n=None, width_ratio=0.5)
+    {'alpha': array([1., 2.]), 'width_ratio': array([0.5]), 'ridge': array([0.1, 1. ])}
+    >>> same
+    {'loss': 'square'}
+    """
+    if (alpha is None) == (n is None):
+        raise BadData("give alpha or n, one of the two")
+    axes = {"alpha": axis_values("alpha", alpha)} if n is None else {"n": _whole("n", n)}
+    if width_ratio is not None:
+        if "width" in same:
+            raise BadData("give width or width_ratio, one of the two")
+        axes["width_ratio"] = axis_values("width_ratio", width_ratio)
+    elif np.ndim(same.get("width", 0)) > 0:
+        axes["width"] = _whole("width", same.pop("width"))
+    if same.get("ridge") is not None:
+        axes["ridge"] = axis_values("ridge", same.pop("ridge"), zero=True)
+    return axes
 
 
-Place = tuple[int, ...]
+def _whole(name: str, given: Any) -> np.ndarray:
+    values = axis_values(name, given)
+    for value in values.tolist():
+        if not value.is_integer():
+            raise BadData(f"{name} must be an integer >= 1, got {value!r}")
+    return values.astype(int)
 
 
-def _run(
-    simulation: Simulation, grid: Grid, replicates: int, on_failure: str, progress: Progress
-) -> dict[Place, Outcome | str]:
-    """Outcome of every cell, or why there is none."""
-    fits = [(point, replicate) for replicate in range(replicates) for point in grid.points]
-    outcomes: dict[Place, Outcome | str] = {
-        place: INTERRUPTED for point, r in fits for place in _places(grid, point, r)
-    }
+def _has_text(value: Any) -> bool:
+    """Whether a parameter can be part of the name of a cell."""
+    return _is_plain(encoded(value))
+
+
+def _is_plain(value: Any) -> bool:
     try:
-        for done, (point, replicate) in enumerate(fits, start=1):
-            places = _places(grid, point, replicate)
-            address = {"n": point.n, "replicate": replicate}
+        canonical(value)
+    except BadData:
+        return False
+    return True
+
+
+def _run_here(
+    layout: Layout, seed: int, objects: Mapping[str, Any], on_failure: str, progress: Progress
+) -> list[Result]:
+    """Results of all cells, computed in this process from the parameters as they are."""
+    cells = sorted(layout.cells, key=lambda cell: cell.replicate or 0)  # whole curves come first
+    results: list[Result] = []
+    try:
+        for cell in cells:
+            name, replicate = cell.algorithm.name, cell.replicate or 0
+            address = {"seed": seed, "replicate": replicate}
             try:
-                found = run_cell(_at(simulation, grid, point), ridges=grid.ridges, **address)
+                arrays = run_learner(name, cell.target, {**cell.arguments, **objects}, **address)
             except Exception as error:
-                words = _named(simulation, point, replicate)
+                words = _named(layout, cell)
                 if on_failure == "raise":
-                    error.add_note(f"in the cell {words} of '{simulation.learner}'")
+                    error.add_note(f"in the cell {words} of '{name}'")
                     raise
-                _LOG.warning("%s at %s failed: %s", simulation.learner, words, error)
-                outcomes |= dict.fromkeys(places, f"{type(error).__name__}: {error}")
+                _LOG.warning("%s at %s failed: %s", name, words, error)
+                text = f"{type(error).__name__}: {error}"
+                results.append(Result(cell.key, "failed", error=text))
             else:
-                outcomes |= dict(zip(places, found, strict=True))
-            if progress.step(done, len(fits), **address, **point.given):
+                results.append(Result(cell.key, "done", arrays))
+            if progress.step(len(results), len(cells), replicate=replicate, **_sizes(layout, cell)):
                 break
     except KeyboardInterrupt:
-        _LOG.warning(
-            "%s was interrupted after %d of %d fits", simulation.learner, done - 1, len(fits)
-        )
+        _LOG.warning("%s was interrupted after %d of %d fits", name, len(results), len(cells))
     finally:
         progress.close()
-    return outcomes
+    return results + _interrupted(cells[len(results) :])
 
 
 def _run_elsewhere(
-    simulation: Simulation,
-    grid: Grid,
-    replicates: int,
+    layout: Layout,
+    name: str,
     on_failure: str,
     progress: Progress,
     store: str | Path | None,
     executor: str | Executor | Client,
     workers: int | None,
-) -> dict[Place, Outcome | str]:
+) -> list[Result]:
     """The same from a store and an executor."""
-    from .fits import fits
-
-    addresses = [(point, r) for r in range(replicates) for point in grid.points]
-    found = fits(
-        [
-            (_at(simulation, grid, point), point.n, replicate, grid.ridges)
-            for point, replicate in addresses
-        ],
-        store=store,
-        executor=executor,
-        workers=workers,
-        progress=progress,
-    )
-    outcomes: dict[Place, Outcome | str] = {}
-    failures = []
-    for (point, replicate), result in zip(addresses, found, strict=True):
-        places = _places(grid, point, replicate)
-        if isinstance(result, str):
-            outcomes |= dict.fromkeys(places, result)
-            failures += [f"{_named(simulation, point, replicate)}: {result}"] * (
-                result != INTERRUPTED
-            )
-        else:
-            outcomes |= dict(zip(places, result, strict=True))
-    if failures and on_failure == "raise":
-        raise GradoneError(
-            f"{len(failures)} of {len(addresses)} fits failed, the first in the cell {failures[0]}"
+    with contextlib.ExitStack() as stack:
+        if store is None:
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="gradone-"))
+            store = Path(folder) / "runs.db"
+        opened = stack.enter_context(Store(store))
+        execute(
+            f"simulate {name}",
+            layout.cells,
+            opened,
+            executor=executor,
+            workers=workers,
+            progress=progress,
         )
-    return outcomes
+        keys = [cell.key for cell in layout.cells]
+        found = {one.result.key: one.result for one in opened.results(keys=keys)}
+    failed = [cell for cell in layout.cells if (r := found.get(cell.key)) and r.status == "failed"]
+    if failed and on_failure == "raise":
+        raise GradoneError(
+            f"{len(failed)} of {len(layout.cells)} fits failed, the first in the cell "
+            f"{_named(layout, failed[0])}: {reason_of(found[failed[0].key])}"
+        )
+    missing = [cell for cell in layout.cells if cell.key not in found]
+    return [*found.values(), *_interrupted(missing)]
 
 
-def _named(simulation: Simulation, point: Point, replicate: int) -> str:
-    sizes = {"n": point.n, **point.given, "d": simulation.d}
+def _interrupted(cells: Sequence[Cell]) -> list[Result]:
+    return [Result(cell.key, "failed", error=INTERRUPTED) for cell in cells]
+
+
+def _sizes(layout: Layout, cell: Cell) -> dict[str, Any]:
+    """Sizes of a cell that may differ from those of others."""
+    varies = {name.removesuffix("_ratio") for name in layout.coords}
+    return {name: cell.arguments[name] for name in ("n", "width") if name in {"n", *varies}}
+
+
+def _named(layout: Layout, cell: Cell) -> str:
+    sizes = {**_sizes(layout, cell), "d": cell.arguments["d"]}
     words = ", ".join(f"{key} = {value}" for key, value in sizes.items())
-    return f"{words}, replicate {replicate}"
-
-
-def _places(grid: Grid, point: Point, replicate: int) -> list[Place]:
-    """Positions that one fit, or one path of fits, fills."""
-    if grid.ridges is None:
-        return [(*point.place, replicate)]
-    return [(*point.place, i, replicate) for i in range(len(grid.ridges))]
-
-
-def _gathered(
-    outcomes: Mapping[Place, Outcome | str], shape: tuple[int, ...], outer: tuple[str, ...]
-) -> dict[str, tuple[tuple[str, ...], np.ndarray]]:
-    """Arrays over the outer dimensions and their own of everything that some cell measured."""
-    converged, n_iter = np.zeros(shape, dtype=bool), np.full(shape, -1)
-    status = np.full(shape, "", dtype=object)
-    finished: dict[Place, Outcome] = {}
-    for place, outcome in outcomes.items():
-        if isinstance(outcome, str):
-            status[place] = outcome
-        else:
-            finished[place] = outcome
-            converged[place], n_iter[place] = outcome.converged, outcome.n_iter
-            status[place] = outcome.status
-    sizes = _sizes(finished.values())
-    found: dict[str, tuple[tuple[str, ...], np.ndarray]] = {}
-    for place, outcome in finished.items():
-        for name, (dims, value, error) in outcome.measured.items():
-            for key, part in ((name, value), (f"{name}_err", error)):
-                empty = np.full((*shape, *(sizes[dim] for dim in dims)), np.nan)
-                array = found.setdefault(key, ((*outer, *dims), empty))[1]
-                inside: tuple[Any, ...] = tuple(map(slice, np.shape(part)))
-                array[place + inside] = part
-    return found | {
-        "converged": (outer, converged),
-        "n_iter": (outer, n_iter),
-        "status": (outer, status.astype(str)),
-    }
-
-
-def _sizes(outcomes: Iterable[Outcome]) -> dict[str, int]:
-    """Length of the inner dimensions: a learner may find fewer directions in one cell."""
-    sizes: dict[str, int] = {}
-    for outcome in outcomes:
-        for dims, value, _ in outcome.measured.values():
-            for dim, size in zip(dims, np.shape(value), strict=True):
-                sizes[dim] = max(size, sizes.get(dim, 0))
-    return sizes
-
-
-def _plain(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters in a form that can be stored: what has no canonical text is shown by its repr."""
-    plain = {}
-    for name, value in parameters.items():
-        try:
-            canonical(value)
-        except BadData:
-            value = repr(value)
-        plain[name] = value
-    return plain
+    return f"{words}, replicate {cell.replicate}"

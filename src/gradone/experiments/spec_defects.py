@@ -217,7 +217,7 @@ def _conversions(
             except BadData as error:
                 place = where if name in own else ("grid",)
                 at = (i,) if is_axis(name, given[name]) else ()
-                yield Defect((*place, name, *at), f"{error} in d = {d}")
+                yield Defect((*place, name, *at), str(error))
 
 
 def _metrics(metrics: Any, pool: list[Algorithm]) -> Iterator[Defect]:
