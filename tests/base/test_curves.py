@@ -42,7 +42,7 @@ def test_every_defect_is_named_at_once():
     ("changes", "defect"),
     [
         ({"overlap_err": ("alpha", [-1.0, 0.0])}, "negative"),
-        ({"ghost_err": ("alpha", [0.0, 0.0])}, "error of nothing"),
+        ({"ghost_err": ("alpha", [0.0, 0.0])}, "does not exist"),
         ({"converged": ("alpha", [1.0, 0.0])}, "not boolean"),
     ],
 )

@@ -92,7 +92,12 @@ def test_the_report_stands_alone(flowers):
     page = (folder / "iris-fit" / "report.html").read_text()
     assert "What predicts species" in page
     assert "gradone fit iris.csv --target species --folds 2 --seed 0 --no-curve" in page
-    for part in ("Comparison", "Directions", "Use it, make it again", "true class, predicted as"):
+    for part in (
+        "Comparison",
+        "Directions",
+        "Use the model, make the report again",
+        "true class, predicted as",
+    ):
         assert part in page
     assert "<script" not in page
     assert not any(f'{key}="http' in page for key in ("src", "href"))
@@ -113,11 +118,11 @@ def test_json_has_every_number_and_the_warnings(tmp_path, monkeypatch):
     found = json.loads(done.stdout)
     assert found["scores"]["gradone"]["mean"] > 0.999
     assert found["learning_curve"]["rows"] == [20, 40]
-    assert found["warnings"][0].startswith("'leak' alone tells 'y' without error (R² = 1)")
+    assert found["warnings"][0].startswith("'leak' alone determines 'y' without error (R² = 1)")
     assert found["files"]["report"] == str(tmp_path / "new" / "out" / "report.html")
     page = (tmp_path / "new" / "out" / "report.html").read_text()
-    assert "Look at this" in page
-    assert "leak&#x27; alone tells &#x27;y&#x27;" in page
+    assert "Warnings" in page
+    assert "leak&#x27; alone determines &#x27;y&#x27;" in page
     kept = json.loads((tmp_path / "new" / "out" / "results.json").read_text())
     assert {key: value for key, value in found.items() if key != "files"} == kept
 
@@ -211,8 +216,8 @@ def test_a_leak_is_a_warning(tmp_path):
     columns |= {"euros": 0.93 * columns["y"] + 2, "scale": np.exp(columns["y"])}
     done = run(written(tmp_path / "table.csv", **columns), "--target", "y", "--dry-run")
     assert done.exit_code == 0
-    assert "Warning: 'euros' alone tells 'y' without error (R² = 1)" in done.stderr
-    assert "Warning: 'scale' alone tells 'y'" in done.stderr
+    assert "Warning: 'euros' alone determines 'y' without error (R² = 1)" in done.stderr
+    assert "Warning: 'scale' alone determines 'y'" in done.stderr
     assert "'x' alone" not in done.stderr
     assert '--drop "euros"' in done.stderr
 
@@ -224,8 +229,8 @@ def test_a_leaked_class_is_a_warning(tmp_path):
     columns["word"] = np.array(["p", "q", "r", "s", "t", "u"])[np.arange(60) % 6]
     columns["half"] = np.array(["k", "k", "l"])[which]
     done = run(written(tmp_path / "table.csv", **columns), "--target", "y", "--dry-run")
-    assert "Warning: 'code' alone tells 'y' without error" in done.stderr
-    assert "Warning: 'word' alone tells 'y' without error" in done.stderr
+    assert "Warning: 'code' alone determines 'y' without error" in done.stderr
+    assert "Warning: 'word' alone determines 'y' without error" in done.stderr
     assert "'x' alone" not in done.stderr
     assert "'half' alone" not in done.stderr
 

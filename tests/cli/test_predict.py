@@ -51,7 +51,7 @@ def test_table_shows_the_error_and_names_what_does_not_fit():
     text = predict("linear-noisy", *FEATURES).stdout
     assert "theory:random_features of z" in text
     assert f"{expected().test_mse.values[0, 0, 0]:.5g}" in text
-    assert "also computed: " in text
+    assert "Also computed: " in text
     assert max(map(len, text.splitlines())) <= 80
 
 

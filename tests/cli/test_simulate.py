@@ -60,8 +60,8 @@ def test_a_learner_that_must_know_the_link_gets_it():
     ("arguments", "message"),
     [
         (["nothing", *SIZES], "BadData: unknown learner 'nothing'"),
-        (["giant_step", "--d", "30"], "BadData: give --alpha or --n, one of the two"),
-        (["giant_step", *SIZES, "--n", "3"], "BadData: give --alpha or --n, one of the two"),
+        (["giant_step", "--d", "30"], "BadData: give either --alpha or --n"),
+        (["giant_step", *SIZES, "--n", "3"], "BadData: give either --alpha or --n"),
         (["giant_step", *SIZES, "--setps", "2"], "no option --setps. Did you mean --steps?"),
         (["giant_step", *SIZES, "--steps", "2.5"], "--steps takes a whole number, got '2.5'"),
         (["giant_step", *SIZES, "--reuse", "maybe"], "--reuse takes true or false, got 'maybe'"),

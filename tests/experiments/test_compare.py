@@ -47,7 +47,7 @@ def test_sources_that_do_not_apply_fail_or_are_late_are_told_apart():
     ]
     assert set(found.outcome.values) == {"done"}
     absent = json.loads(found.attrs["not_covered"])
-    assert absent["theory:depth"].startswith("it is about targets of the class HierarchicalTarget")
+    assert absent["theory:depth"].startswith("it covers targets of the class HierarchicalTarget")
     assert absent["theory:lazy"] == "its axis is log n / log d"
     assert absent["simulation:random_features_classifier"] == "it is for labels of two values"
     # The numbers are those of the verbs, with the parameters that the docstring states.

@@ -339,17 +339,20 @@ def test_a_failure_at_one_width_is_marked_for_all_ridges(monkeypatch):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({}, "give alpha or n, one of the two"),
+        ({}, "give either alpha or n"),
         ({"n": 20, "name": "shrunk", "ridge": -1.0}, "ridge must be finite numbers >= 0, got -1.0"),
         ({"n": 20, "name": "shrunk", "width": [2, 2.5]}, "width must be an integer >= 1, got 2.5"),
         (
             {"n": 20, "name": "shrunk", "width_ratio": 0.01},
             "width_ratio = 0.01 gives no neurons in d = 10",
         ),
-        ({"n": 20, "name": "shrunk", "width": 2, "width_ratio": 1}, "give width or width_ratio"),
+        (
+            {"n": 20, "name": "shrunk", "width": 2, "width_ratio": 1},
+            "give either width or width_ratio",
+        ),
         ({"n": 20, "width_ratio": 1.0}, "'correlation' has no parameter 'width'"),
         ({"n": 20, "ridge": 1.0}, "'correlation' has no parameter 'ridge'"),
-        ({"alpha": 1.0, "n": 10}, "give alpha or n"),
+        ({"alpha": 1.0, "n": 10}, "give either alpha or n"),
         ({"alpha": 0.01}, "alpha = 0.01 gives no samples in d = 10; use alpha >= 0.1"),
         ({"alpha": [1.0, -1.0]}, "alpha must be finite numbers > 0, got -1.0"),
         ({"n": 2.5}, "n must be an integer >= 1, got 2.5"),

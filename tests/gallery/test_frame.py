@@ -116,7 +116,7 @@ def test_simulations_are_remembered_for_each_sample_size(tmp_path):
         found = memo.simulate("z1", "spectral_directions", alpha=[2.0, 4.0], **settings)
         assert len(store.keys()) == 2
     xr.testing.assert_equal(found, whole)
-    with pytest.raises(BadData, match="one of the two"):
+    with pytest.raises(BadData, match="either alpha or n"):
         Memo().simulate("z1", "spectral_directions", **settings)
 
 

@@ -91,7 +91,9 @@ def test_one_person_does_not_fill_the_lab(web: httpx.Client) -> None:
     mine = [web.post("/api/runs", json={**long, "client": "greedy"}).json()["run"] for _ in "12"]
     refused = web.post("/api/runs", json={**long, "client": "greedy"})
     assert refused.status_code == 503
-    assert refused.json()["message"].startswith("busy, place 2 in the queue")
+    assert refused.json()["message"].startswith(
+        "The lab is busy: this question has place 2 in the queue"
+    )
     assert int(refused.headers["retry-after"]) >= 1
     other = web.post("/api/runs", json={**QUICK, "client": "other"}).json()["run"]
     web.post(f"/api/runs/{mine[0]}/cancel")

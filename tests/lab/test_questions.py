@@ -109,7 +109,7 @@ def test_a_full_queue_refuses_who_waits_for_most() -> None:
             await asyncio.sleep(SHORT / 2)
             modest = asyncio.create_task(questions.ask(question("modest", "modest")))
             await asyncio.sleep(0)
-            with pytest.raises(Busy, match="busy, place 5 in the queue"):
+            with pytest.raises(Busy, match="busy: this question has place 5 in the queue"):
                 await questions.ask(question("greedy", "one more"))
             found = await asyncio.gather(*greedy, return_exceptions=True)
             assert [type(one) for one in found] == [type(None)] * 4 + [Busy]

@@ -17,7 +17,10 @@ def analyzed(target):
 @pytest.mark.parametrize(
     ("text", "headline"),
     [
-        ("tanh(z)", "Trivial: all directions show with any number of samples proportional to d"),
+        (
+            "tanh(z)",
+            "Trivial: all directions are visible with any number of samples proportional to d",
+        ),
         ("sign(z1*z2)", "Easy: all directions are found above n = 2.467401 d"),
         ("sign(z1*z2*z3)", "Hard: no efficient algorithm finds span(z1, z2, z3) with n = O(d)"),
     ],
@@ -30,8 +33,8 @@ def test_sentences_tell_the_stages_and_what_each_algorithm_needs():
     _, sentences = verdict(analyzed("He3(z)"))
     assert sentences[0] == "The best efficient algorithms find span(z1) at once."
     assert sentences[1] == (
-        "One pass of SGD needs about d^2 samples (leap exponent 3); seen twice, about d are enough "
-        "(generative exponent 1)."
+        "One pass of SGD needs about d^2 samples (leap exponent 3); if SGD sees each sample twice, "
+        "about d are enough (generative exponent 1)."
     )
     assert "learn nothing" in sentences[2]
 
@@ -40,7 +43,7 @@ def test_giant_steps_that_do_not_reach_all_directions_say_so():
     sentence = verdict(analyzed("z1 + z2 + He2(z1) + He2(z2)"))[1][-1]
     assert sentence == (
         "With n of order d, one giant step learns span(z1 + z2); 1 further direction stays hidden "
-        "from them."
+        "from giant steps."
     )
 
 
@@ -49,7 +52,7 @@ def test_depth_is_told_in_powers_of_d():
     assert headline == "Depth helps"
     assert sentences[0] == (
         "d^1.5 samples are enough for three layers to learn everything; two layers need more than "
-        "any power of d, kernels need more than any power of d."
+        "any power of d and kernels need more than any power of d."
     )
 
 

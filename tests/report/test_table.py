@@ -105,7 +105,7 @@ def test_predicted_curve_of_a_linear_fit_is_that_of_the_truth():
 @pytest.mark.parametrize(
     ("X", "y", "reason"),
     [
-        (normal(90, 2), np.arange(90) % 3, "the theory has two classes, the target has 3"),
+        (normal(90, 2), np.arange(90) % 3, "the theory covers two classes, and the target has 3"),
         (normal(40, 30), np.arange(40.0), "covariances of all 30 features from the table, and 40"),
         (
             np.repeat([[0.0, 0.0], [9.0, 9.0]], 40, axis=0) + normal(80, 2),
@@ -222,7 +222,7 @@ def test_scores():
     [
         ([0.9, 0.91, 0.92], [0.8, 0.81, 0.83], "gradone is ahead."),
         ([0.8, 0.81, 0.83], [0.9, 0.91, 0.92], "ridge regression is ahead."),
-        ([0.9, 0.8, 0.7], [0.8, 0.7, 0.9], "no clear winner."),
+        ([0.9, 0.8, 0.7], [0.8, 0.7, 0.9], "there is no clear winner."),
     ],
 )
 def test_a_winner_is_named_only_if_the_folds_agree(own, other, verdict):

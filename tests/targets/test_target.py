@@ -135,7 +135,7 @@ def test_a_committee_is_the_mean_of_its_members_typed_out():
 def test_the_activation_of_a_committee_may_be_any_function_of_z():
     committee = gd.Committee(r=2, activation="-z1 + z**2/sqrt(2)", noise=0.5)
     assert committee == gd.Target("(-z1 + z1**2/sqrt(2) - z2 + z2**2/sqrt(2))/2", noise=0.5)
-    with pytest.raises(gd.TargetError, match="a function of z alone, 'z1[*]z2' uses z1, z2"):
+    with pytest.raises(gd.TargetError, match="a function of z alone, but 'z1[*]z2' uses z1, z2"):
         gd.Committee(activation="z1*z2")
 
 

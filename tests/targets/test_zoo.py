@@ -99,7 +99,7 @@ def test_a_name_with_underscores_is_recognized_by_the_verbs():
     with pytest.raises(gd.TargetSyntaxError) as caught:
         gd.analyze("phase_retrieval")
     assert str(caught.value) == (
-        "'phase_retrieval' is no formula but the name of a target of the zoo\n"
+        "'phase_retrieval' is not a formula but the name of a target of the zoo\n"
         'Write gd.zoo("phase-retrieval"), or its formula: z**2'
     )
     with pytest.raises(gd.TargetSyntaxError, match="unknown name 'parity' in the target"):

@@ -103,7 +103,11 @@ class Analysis:
         if self.queries.never.dim or not self.queries.stages:
             return Estimate(math.inf, note=f"{self.queries.never} is never learned at n = O(d)")
         last = self.queries.stages[-1]
-        note = "lower bound: earlier directions are not known perfectly" if last.is_bound else ""
+        note = (
+            "this is a lower bound, because earlier directions are not known perfectly"
+            if last.is_bound
+            else ""
+        )
         return Estimate(last.threshold.value, last.threshold.error, last.threshold.kind, note)
 
     @property

@@ -119,13 +119,13 @@ def check_curve(dataset: xr.Dataset) -> None:
             defects.append(f"'{name}' is {variable.dtype}, not float64")
         if name.endswith("_err"):
             if name.removesuffix("_err") not in names:
-                defects.append(f"'{name}' is the error of nothing")
+                defects.append(f"'{name}' is the error of a variable that does not exist")
             elif (variable.values < 0).any():
                 defects.append(f"'{name}' is negative somewhere")
         elif f"{name}_err" not in names:
             defects.append(f"'{name}' has no '{name}_err'")
         elif variables[f"{name}_err"].dims != variable.dims:
-            defects.append(f"'{name}_err' has other dimensions than '{name}'")
+            defects.append(f"the dimensions of '{name}_err' differ from those of '{name}'")
     if "converged" in names and variables["converged"].dtype != np.bool_:
         defects.append("'converged' is not boolean")
     defects += [

@@ -72,5 +72,6 @@ def require_memory(needed: int, what: str, remedy: str) -> None:
     free = available_memory()
     if needed > 0.9 * free:
         raise TooLarge(
-            f"{what} needs {human_bytes(needed)}, {human_bytes(free)} are available. {remedy}"
+            f"{what} needs {human_bytes(needed)}, but only {human_bytes(free)} are available. "
+            f"{remedy}"
         )

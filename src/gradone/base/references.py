@@ -180,8 +180,8 @@ def cited_keys(obj: object) -> tuple[str, ...]:
                 f"{did_you_mean(obj, names)} `gradone list` shows the names."
             )
         raise BadData(
-            f"no references are known for {obj!r}. What can be cited: a key of the list, a target "
-            "of the zoo, or an object with `cites`."
+            f"no references are known for {obj!r}. Cite a key of the list, a target of the zoo, or "
+            "an object with `cites`."
         )
     keys = (own,) if isinstance(own, str) else tuple(own)
     for key in keys:

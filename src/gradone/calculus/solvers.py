@@ -79,8 +79,8 @@ def fixed_point(
         new = np.asarray(step(x), dtype=np.float64)
         if not np.isfinite(new).all():
             raise NotConverged(
-                f"the iteration left the numbers after {count} steps; start closer to a solution "
-                "or use damping",
+                f"a value of the iteration was not finite after {count} steps; start closer to a "
+                "solution or use damping",
                 last=x,
             )
         residual = float(np.max(np.abs(new - x) / (1 + np.abs(x)), initial=0.0))

@@ -14,6 +14,6 @@ class ErrorVsAlpha(CurveChart):
     label = r"test error $\mathbb{E}(y-\hat f)^2$"
     low = 0.0
     caption = (
-        "Mean squared error on fresh samples. Lines: theory in the limit of many dimensions; "
-        "points: simulation, with standard errors over replicates."
+        "The mean squared error on fresh samples. Lines are theory in the limit of large "
+        "dimension, points are simulations with standard errors over replicates."
     )

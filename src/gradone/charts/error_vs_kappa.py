@@ -14,6 +14,6 @@ class ErrorVsKappa(CurveChart):
     label = r"test error $\mathbb{E}(y-\hat f)^2$"
     low = 0.0
     caption = (
-        "A staircase: the error falls where the samples suffice for the next degree or the next "
-        "layer, and is flat between. Dimensions of a simulation are finite, so its steps are round."
+        "The error falls where the samples suffice for the next degree or the next layer, and is "
+        "flat between. Dimensions of a simulation are finite, so its steps are rounded."
     )

@@ -17,7 +17,7 @@ class HermiteEnergy(NamedChart):
 
     variables = ("energy",)
     along = ("degree",)
-    caption = "Energy in each degree: the degrees that are empty cannot be learned one by one."
+    caption = "The energy of the target in each Hermite degree."
 
     def chart(self, parts: Sequence[Part], *, title: str) -> Chart:
         """Bars over the degrees, with the rest beyond the last one in gray."""

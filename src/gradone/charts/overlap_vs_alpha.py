@@ -15,6 +15,7 @@ class OverlapVsAlpha(CurveChart):
     label = "overlap"
     low = -0.03  # points at zero are seen whole
     caption = (
-        "Overlap with the target directions, up to the symmetries of the target. Below the "
-        "threshold nothing is learned. Lines: theory; points: simulation, with standard errors."
+        "The overlap with the target directions, up to the symmetries of the target. Below the "
+        "threshold nothing is learned. Lines are theory, points are simulations with standard "
+        "errors."
     )

@@ -14,6 +14,6 @@ class OverlapVsTime(CurveChart):
     label = "overlap with the target directions"
     scales = ("log", "linear")
     caption = (
-        "Recovery of the target directions during training: plateaus where the network looks for "
-        "a direction, rises where it has found one."
+        "The recovery of the target directions during training. It has a plateau where the network "
+        "looks for a direction, and rises where it has found one."
     )

@@ -20,7 +20,7 @@ class Staircase(NamedChart):
 
     variables = ("dimension",)
     along = ("step",)
-    caption = "Each stage opens the next: what is learned makes new directions visible."
+    caption = "Each stage opens the next: the directions that are learned make new ones visible."
 
     def chart(self, parts: Sequence[Part], *, title: str) -> Chart:
         """A staircase for each source; ``threshold`` over the stages puts it on the axis of n/d."""

@@ -69,4 +69,4 @@ def gradone(
         bool, typer.Option("--debug", help="Show the traceback of an error as well.")
     ] = False,
 ) -> None:
-    """How neural networks learn high-dimensional functions with gradient descent."""
+    """A laboratory for the theory of feature learning."""

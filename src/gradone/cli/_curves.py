@@ -14,10 +14,10 @@ import typer
 if TYPE_CHECKING:
     import xarray as xr
 
-AsCsv = Annotated[bool, typer.Option("--csv", help="Print comma-separated values: everything.")]
+AsCsv = Annotated[bool, typer.Option("--csv", help="Print all numbers as comma-separated values.")]
 Plot = Annotated[
     Path | None,
-    typer.Option("--plot", metavar="FILE", help="Draw the curve: .pdf, .svg, .png, with its data."),
+    typer.Option("--plot", metavar="FILE", help="Draw a .pdf, .svg or .png file, with its data."),
 ]
 FAILED = 3  # exit code when some points have no number
 
@@ -142,10 +142,12 @@ def show_curve(curve: xr.Dataset) -> None:
         table.add_row(*map(Text, row))
     show(screen, table)
     if len(rows) > _MOST_ROWS:
-        show(screen, f"... {len(rows) - _MOST_ROWS} more rows: --csv shows all", style="dim")
+        show(
+            screen, f"... {len(rows) - _MOST_ROWS} more rows; --csv shows all of them", style="dim"
+        )
     if left_out:
         more = ", ".join(left_out[:6]) + (", ..." if len(left_out) > 6 else "")
-        show(screen, f"also computed: {more}; --csv and --json show all", style="dim")
+        show(screen, f"Also computed: {more}. --csv and --json show everything.", style="dim")
     for line in failures(curve):
         show(screen, line, style="red")
     if curve.attrs.get("notes"):
@@ -224,6 +226,6 @@ def draw_curve(curve: xr.Dataset, file: Path) -> None:
             return
     quantities = [str(name) for name in curve.data_vars if not str(name).endswith("_err")]
     raise BadData(
-        f"no chart shows {', '.join(quantities)} over {', '.join(map(str, curve.sizes))}; take "
+        f"no chart shows {', '.join(quantities)} over {', '.join(map(str, curve.sizes))}; use "
         "--csv, or draw it in Python with gradone.charts.Chart"
     )

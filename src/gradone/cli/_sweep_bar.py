@@ -59,7 +59,7 @@ class SweepBar:
         if self._failures <= _MOST_FAILURES:
             self._line(f"failed: {described(task.parameters)}: {reason_of(result)}")
         if self._failures == _MOST_FAILURES:
-            self._line("further failures are counted, and stored with their reasons")
+            self._line("further failures are only counted here; the store has their reasons")
 
     def _line(self, text: str) -> None:
         if self._bar is not None:

@@ -146,7 +146,8 @@ def show_merge(
         typer.echo(json.dumps(counts, indent=2))
         return
     typer.echo(
-        f"{merged.added} cells came in, {merged.known} were there. Of the {found.cells} cells of "
+        f"{merged.added} cells were added, {merged.known} were known already. Of the {found.cells} "
+        "cells of "
         f"{experiment.name}, {found.done} are done, {found.failed} failed, {found.missing} missing."
     )
 
@@ -163,7 +164,7 @@ def show_salvage(spec: Path, store: Path, as_json: bool) -> None:
     lost = f"{'' if found.lost_is_exact else 'at least '}{found.lost}"
     go_on = shlex.join(["gradone", "sweep", str(spec), "--store", str(found.path)])
     typer.echo(
-        f"{found.saved} cells are saved in {found.path}, {lost} are lost. To compute these: {go_on}"
+        f"{found.saved} cells are saved in {found.path}, {lost} are lost. To compute them: {go_on}"
     )
 
 

@@ -16,7 +16,7 @@ def analyze(
     noise: Noise = None,
     as_json: AsJson = False,
 ) -> None:
-    """Tell how hard a target is: exponents, classes, thresholds."""
+    """Say how hard a target is: exponents, classes, thresholds."""
     from ..analysis.analyze import analyze as verb
 
     found = verb(find_target(target, noise))

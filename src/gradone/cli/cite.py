@@ -26,7 +26,7 @@ def cite(
         Format.text
     ),
 ) -> None:
-    """Print the references of a target of the zoo."""
+    """Print the references of a named target or a paper."""
     from ..base import references
 
     typer.echo(references.cite(name, format=style.value))

@@ -31,7 +31,7 @@ class Finding(NamedTuple):
 def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
 ) -> None:
-    """Examine the installation and the machine.
+    """Check the installation and the machine.
 
     The line of a problem ends with what to do about it.
     """

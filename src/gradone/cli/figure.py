@@ -23,12 +23,12 @@ def figure(
         list[str] | None, typer.Argument(metavar="NAME...", show_default=False)
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="All figures.")] = False,
-    size: Annotated[str, typer.Option("--size", help="small or paper.")] = "small",
+    size: Annotated[str, typer.Option("--size", help="Size: small or paper.")] = "small",
     out: Annotated[Path, typer.Option("--out", help="Folder for the files.")] = Path("figures"),
-    show_list: Annotated[bool, typer.Option("--list", help="Show the names and stop.")] = False,
+    show_list: Annotated[bool, typer.Option("--list", help="List the figures and stop.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Make figures of the literature again, with theory."""
+    """Make figures of the literature, with theory."""
     from ..base.errors import BadData
     from ..experiments.store import Store
     from ..gallery import FIGURES
@@ -38,7 +38,9 @@ def figure(
         return
     chosen = list(FIGURES) if everything else list(dict.fromkeys(names or ()))
     if not chosen:
-        typer.echo("Give names of figures, or --all. `gradone figure --list` shows them.", err=True)
+        typer.echo(
+            "Give the names of figures, or --all. `gradone figure --list` lists them.", err=True
+        )
         raise typer.Exit(MISTAKE)
     # A mistake must not wait for the figures before it.
     for name in chosen:

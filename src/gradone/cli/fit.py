@@ -30,7 +30,7 @@ def fit(
     target: Annotated[str, typer.Option("--target", help="The column to predict.")],
     out: Annotated[
         Path | None,
-        typer.Option("--out", help="Folder of report and model; DATA-fit if not given."),
+        typer.Option("--out", help="Folder of report and model; default DATA-fit."),
     ] = None,
     task: Annotated[
         Kind, typer.Option("--task", help="Whether the target is a number or a class.")
@@ -43,21 +43,21 @@ def fit(
         bool, typer.Option("--impute", help="Fill missing values instead of refusing them.")
     ] = False,
     max_levels: Annotated[
-        int, typer.Option("--max-levels", min=2, help="Most texts that make a category.")
+        int, typer.Option("--max-levels", min=2, help="Largest number of texts in a category.")
     ] = 50,
     folds: Annotated[
-        int | None, typer.Option("--folds", help="Folds of the comparison; 5, or 3 if large.")
+        int | None, typer.Option("--folds", help="Folds of the comparison; 5, or 3 for many rows.")
     ] = None,
     curve: Annotated[
         bool, typer.Option("--curve/--no-curve", help="Measure the learning curve as well.")
     ] = True,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of folds and learners.")] = 0,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Read and check the table, say what a fit costs.")
+        bool, typer.Option("--dry-run", help="Check the table and estimate the cost; fit nothing.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Learn a column of a table: directions, comparison, report."""
+    """Learn a column of a table, compare, and write a report."""
     from ..report.table import fit_prepared, prepare
 
     data = prepare(

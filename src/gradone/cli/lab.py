@@ -12,13 +12,13 @@ from ._app import app
 @app.command()
 def lab(
     port: Annotated[
-        int, typer.Option("--port", min=0, max=65535, help="Port; 0 takes a free one.")
+        int, typer.Option("--port", min=0, max=65535, help="Port number; 0 takes a free port.")
     ] = 8642,
     host: Annotated[
         str, typer.Option("--host", help="Address to listen on; by default this machine only.")
     ] = "127.0.0.1",
 ) -> None:
-    """Serve the web lab: see the theory of a target, watch it learned."""
+    """Serve the lab, a page for the browser."""
     from importlib import import_module
 
     from ..base.errors import BadData

@@ -20,7 +20,7 @@ def list_(
     context: typer.Context,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
 ) -> None:
-    """List targets, theories, learners, charts, figures."""
+    """List targets, theories, learners, charts and figures."""
     from ..charts import CHARTS
     from ..gallery import FIGURES
     from ..learners import LEARNERS

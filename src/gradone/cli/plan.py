@@ -16,15 +16,15 @@ def plan(
     target: TargetName,
     d: Annotated[int, typer.Option("--d", help="Dimension of the input.")],
     n: Annotated[
-        int | None, typer.Option("--n", help="Number of samples; 5 d if not given.")
+        int | None, typer.Option("--n", help="Number of samples; the default is 5 d.")
     ] = None,
     width: Annotated[
-        int | None, typer.Option("--width", help="Number of neurons; d if not given.")
+        int | None, typer.Option("--width", help="Number of neurons; the default is d.")
     ] = None,
     noise: Noise = None,
     as_json: AsJson = False,
 ) -> None:
-    """Rank the algorithms by the data they need, at given d, n, width."""
+    """Rank the algorithms by the data that they need."""
     from ..analysis.plan import plan as verb
 
     found = verb(find_target(target, noise), d=d, n=n, width=width)

@@ -17,13 +17,13 @@ from ._target import AsJson, Noise, TargetName, find_target
 def predict(
     context: typer.Context,
     target: TargetName,
-    theory: Annotated[str, typer.Argument(help="Name of a theory: gradone list shows them.")],
+    theory: Annotated[str, typer.Argument(help="Name of a theory; gradone list shows them.")],
     noise: Noise = None,
     as_json: AsJson = False,
     as_csv: AsCsv = False,
     plot: Plot = None,
 ) -> None:
-    """Predict what an algorithm attains, by theory.
+    """Predict by theory what an algorithm attains.
 
     Axes and parameters of the theory are options: --alpha 0.5:3:20 (start:stop:count), --ridge
     0.1,1 (a list), --activation "tanh(z)". Without them the command says which there are.

@@ -19,21 +19,25 @@ _NUMBERS = "A number, a list 1,2,4 or a range start:stop:count."
 def simulate(
     context: typer.Context,
     target: TargetName,
-    learner: Annotated[str, typer.Argument(help="Name of a learner: gradone list shows them.")],
+    learner: Annotated[str, typer.Argument(help="Name of a learner; gradone list shows them.")],
     d: Annotated[int, typer.Option("--d", help="Dimension of the input.")],
     alpha: Annotated[
         str | None, typer.Option("--alpha", help=f"Samples per dimension. {_NUMBERS}")
     ] = None,
-    n: Annotated[str | None, typer.Option("--n", help="Numbers of samples instead.")] = None,
+    n: Annotated[
+        str | None, typer.Option("--n", help="Numbers of samples, instead of --alpha.")
+    ] = None,
     width_ratio: Annotated[
         str | None, typer.Option("--width-ratio", help=f"Neurons per dimension. {_NUMBERS}")
     ] = None,
-    replicates: Annotated[int, typer.Option("--replicates", help="Repetitions.")] = 8,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of everything random.")] = 0,
+    replicates: Annotated[int, typer.Option("--replicates", help="Number of repetitions.")] = 8,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of all random numbers.")] = 0,
     test_samples: Annotated[
-        int, typer.Option("--test-samples", help="Fresh samples that measure errors.")
+        int, typer.Option("--test-samples", help="Number of fresh samples that measure errors.")
     ] = 4096,
-    dtype: Annotated[str, typer.Option("--dtype", help="float64 or float32.")] = "float64",
+    dtype: Annotated[
+        str, typer.Option("--dtype", help="Precision: float64 or float32.")
+    ] = "float64",
     noise: Noise = None,
     as_json: AsJson = False,
     as_csv: AsCsv = False,
@@ -50,7 +54,7 @@ def simulate(
 
     kind = LEARNERS[learner]
     if (alpha is None) == (n is None):
-        raise BadData("give --alpha or --n, one of the two: --alpha 1,2,4")
+        raise BadData("give either --alpha or --n, for example --alpha 1,2,4")
     chosen = find_target(target, noise)
     settings = read_settings(
         context.args, kind, learner, besides=["channel", "random_state"], axes=("ridge", "width")

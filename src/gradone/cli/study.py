@@ -33,20 +33,20 @@ def study(
     noise: Noise = None,
     d: Annotated[int | None, typer.Option("--d", help="Dimension of the simulations.")] = None,
     budget: Annotated[
-        float, typer.Option("--budget", help="Seconds; what is not done by then is left out.")
+        float, typer.Option("--budget", help="Time in seconds; later parts are left out.")
     ] = 60.0,
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder of the report.")] = Path(
         "gradone-reports"
     ),
-    seed: Annotated[int, typer.Option("--seed", help="Seed of everything random.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of all random numbers.")] = 0,
     no_report: Annotated[
-        bool, typer.Option("--no-report", help="Only what is known at once, in the terminal.")
+        bool, typer.Option("--no-report", help="Print what is known at once; no report.")
     ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print what is known at once as JSON; no report.")
     ] = False,
 ) -> None:
-    """Study a target: summary here, one HTML report with all curves."""
+    """Study a target: print a summary, write one HTML report."""
     began = time.monotonic()
     chosen = find_target(target, noise)
     if as_json or no_report:
@@ -170,7 +170,10 @@ def _say_where(file: Path, seconds: float) -> None:
     size = file.stat().st_size / 1e6
     # Not through the console: it would break a long path.
     typer.secho(f"Report: {file} ({size:.1f} MB, {seconds:.0f} s)", bold=True)
-    show(console(), "It is one file without a network: open it in a browser, send it, print it.")
+    show(
+        console(),
+        "It is one file that needs no network: open it in a browser, send it or print it.",
+    )
 
 
 def _show(summary: Summary, entry: Entry | None, analysis: str) -> None:

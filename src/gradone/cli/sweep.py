@@ -31,7 +31,7 @@ FAILED = 3  # exit code of a sweep of which some cells failed
 
 @app.command()
 def sweep(
-    spec: Annotated[Path, typer.Argument(help="Description of the sweep, .toml or .json.")],
+    spec: Annotated[Path, typer.Argument(help="Description of the sweep: a .toml or .json file.")],
     files: Annotated[
         list[Path] | None, typer.Argument(help="Stores, for --merge.", metavar="[FILES]...")
     ] = None,
@@ -39,13 +39,15 @@ def sweep(
         "runs.db"
     ),
     workers: Annotated[
-        int | None, typer.Option("--workers", min=1, help="Processes or jobs; all cores.")
+        int | None,
+        typer.Option("--workers", min=1, help="Number of processes or jobs; default all cores."),
     ] = None,
     executor: Annotated[
-        str, typer.Option("--executor", help="processes, serial, dask or slurm.")
+        str, typer.Option("--executor", help="Executor: processes, serial, dask or slurm.")
     ] = "processes",
     cluster: Annotated[
-        str | None, typer.Option("--cluster", metavar="ADDRESS", help="A Dask scheduler.")
+        str | None,
+        typer.Option("--cluster", metavar="ADDRESS", help="Address of a Dask scheduler."),
     ] = None,
     size: Annotated[
         str | None, typer.Option("--size", help="A named size of the spec: small or paper.")
@@ -58,10 +60,11 @@ def sweep(
         bool, typer.Option("--retry-failed", help="Run failed cells again.")
     ] = False,
     export: Annotated[
-        Path | None, typer.Option("--export", metavar="FILE", help="Write the results: .nc, .csv.")
+        Path | None,
+        typer.Option("--export", metavar="FILE", help="Write the results to a .nc or .csv file."),
     ] = None,
     merge: Annotated[
-        bool, typer.Option("--merge", help="Take over the cells of other stores: --merge FILES.")
+        bool, typer.Option("--merge", help="Take over the cells of other stores, --merge FILES.")
     ] = False,
     salvage: Annotated[
         bool, typer.Option("--salvage", help="Save what can be read of a damaged store.")
@@ -76,11 +79,13 @@ def sweep(
         str, typer.Option("--walltime", help="Longest time of a SLURM job.")
     ] = "01:00:00",
     memory: Annotated[str, typer.Option("--memory", help="Memory of a SLURM job.")] = "4GB",
-    queue: Annotated[str | None, typer.Option("--queue", help="Partition of SLURM.")] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No bar, for logs.")] = False,
+    queue: Annotated[
+        str | None, typer.Option("--queue", help="Name of the SLURM partition.")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress bar, for logs.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Run the cells of a spec that a store does not have.
+    """Run the cells of a spec that are not in the store.
 
     The same command after an interruption goes on where it stopped. The exit code is 0 if all
     cells are done, 3 if some failed, 2 if the spec is wrong (all that is wrong is listed).
@@ -97,7 +102,7 @@ def sweep(
         "--slurm-script": slurm_script,
     }
     if len(chosen := [mode for mode, given in modes.items() if given]) > 1:
-        raise BadData(f"{' and '.join(chosen)} exclude each other; give one")
+        raise BadData(f"{' and '.join(chosen)} exclude each other; give only one")
     if bool(files) != merge:
         raise BadData("write --merge FILES to take over the cells of other stores")
     if salvage:
@@ -193,7 +198,10 @@ def _run(
     failed = len({cell.key for cell in cells} & store.keys("failed"))
     show_summary(name, store.path, summary, failed, as_json)
     if summary.interrupted:
-        typer.echo(f"Interrupted; what is done is stored. To go on: {command}", err=True)
+        typer.echo(
+            f"The sweep was interrupted; finished cells are stored. To continue: {command}",
+            err=True,
+        )
         raise typer.Exit(INTERRUPTED)
     if failed:
         typer.echo(f"To run failed cells again: {command} --retry-failed", err=True)

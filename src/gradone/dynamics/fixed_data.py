@@ -189,7 +189,7 @@ def reused_batch(
 
 def _number_of_samples(d: int, alpha: Any, n: Any) -> int:
     if (alpha is None) == (n is None):
-        raise BadData("give alpha or n, one of the two")
+        raise BadData("give either alpha or n")
     if n is not None:
         return whole_number("n", n)
     try:

@@ -206,7 +206,7 @@ def explained(error: sqlite3.DatabaseError, path: Path) -> GradoneError:
 def damaged(path: Path, what: str) -> StoreError:
     """Error about a store of which only a part can be read."""
     return StoreError(
-        f"{path} is damaged ({what}). Save all that can be read into a new file and go on with "
-        "that, what is missing is computed again:\n"
+        f"{path} is damaged ({what}). Save all that can be read into a new file and continue with "
+        "it; missing cells are computed again:\n"
         f"    gradone sweep SPEC --salvage --store {shlex.quote(str(path))}"
     )

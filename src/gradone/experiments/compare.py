@@ -93,7 +93,7 @@ def compare(
     >>> found.source.values.tolist()
     ['theory:random_features', 'simulation:random_features']
     >>> json.loads(found.attrs["not_covered"])
-    {'theory:one_step': 'the target depends on 2 directions, one step is solved for one'}
+    {'theory:one_step': 'the target depends on 2 directions, and the theory of one step covers one'}
     """
     from .entrants import line_up
 

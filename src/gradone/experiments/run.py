@@ -97,7 +97,7 @@ def run(
         if summary.failed:
             _LOG.warning("%d cells failed; `status` has the reasons", summary.failed)
         if summary.interrupted:
-            _LOG.warning("the run was interrupted; the same call goes on with the missing cells")
+            _LOG.warning("the run was interrupted; the same call continues with the missing cells")
         return collect(chosen, opened)
 
 

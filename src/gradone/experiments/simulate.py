@@ -123,7 +123,7 @@ def simulate(
     (3, True)
     >>> simulate("He3(z)", "spectral_directions", d=40)
     Traceback (most recent call last):
-    gradone.base.errors.BadData: give alpha or n, one of the two
+    gradone.base.errors.BadData: give either alpha or n
     """
     if on_failure not in ("raise", "mark"):
         raise BadData(f"on_failure must be 'raise' or 'mark', got {on_failure!r}")
@@ -199,11 +199,11 @@ def _axes(same: dict[str, Any], *, alpha: Any, n: Any, width_ratio: Any) -> dict
     {'loss': 'square'}
     """
     if (alpha is None) == (n is None):
-        raise BadData("give alpha or n, one of the two")
+        raise BadData("give either alpha or n")
     axes = {"alpha": axis_values("alpha", alpha)} if n is None else {"n": _whole("n", n)}
     if width_ratio is not None:
         if "width" in same:
-            raise BadData("give width or width_ratio, one of the two")
+            raise BadData("give either width or width_ratio")
         axes["width_ratio"] = axis_values("width_ratio", width_ratio)
     elif np.ndim(same.get("width", 0)) > 0:
         axes["width"] = _whole("width", same.pop("width"))

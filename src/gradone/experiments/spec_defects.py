@@ -113,7 +113,7 @@ def _dict(value: Any) -> dict[str, Any]:
 def _repeated(name: str, items: list[Any]) -> Iterator[Defect]:
     for i, item in enumerate(items):
         if item in items[:i]:
-            yield Defect((name, i), f"the same as {name}[{items.index(item)}]")
+            yield Defect((name, i), f"this is the same as {name}[{items.index(item)}]")
 
 
 def _algorithm(where: Where, entry: Any) -> tuple[list[Defect], Algorithm | None]:
@@ -222,7 +222,7 @@ def _conversions(
 
 def _metrics(metrics: Any, pool: list[Algorithm]) -> Iterator[Defect]:
     if metrics == []:
-        yield Defect(("metrics",), "an empty list: leave it out for all quantities")
+        yield Defect(("metrics",), "this list is empty: leave it out to keep all quantities")
     known = sorted({name for algorithm in pool for name in algorithm.answers})
     for i, name in enumerate(_list(metrics)):
         if isinstance(name, str) and name not in known:

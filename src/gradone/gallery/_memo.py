@@ -108,7 +108,7 @@ class Memo:
         import xarray as xr
 
         if (alpha is None) == (n is None):
-            raise BadData("give alpha or n, one of the two")
+            raise BadData("give either alpha or n")
         dim, values = ("alpha", alpha) if n is None else ("n", n)
         assert values is not None
         settings = {"progress": False, **settings}

@@ -15,7 +15,9 @@ from .settings import Settings
 _LOG = logging.getLogger(__name__)
 _USUAL = 8  # silent connections that a browser opens in advance, and does not use
 _EVERY = 50  # lines of the log for those who are put out: one for so many
-_BUSY = json.dumps({"message": "busy: too many connections; please try again in a moment"}).encode()
+_BUSY = json.dumps(
+    {"message": "The lab is busy: there are too many connections. Please try again in a moment."}
+).encode()
 _FULL = (
     b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\nretry-after: 3\r\n"
     b"connection: close\r\ncontent-length: %d\r\n\r\n%s" % (len(_BUSY), _BUSY)

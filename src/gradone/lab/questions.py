@@ -26,7 +26,9 @@ class Busy(Exception):
     """Too many wait already, or for too long: come back in a moment."""
 
     def __init__(self, place: int, seconds: int = 1) -> None:
-        super().__init__(f"busy, place {place} in the queue; please try again in a moment")
+        super().__init__(
+            f"The lab is busy: this question has place {place} in the queue. Please try again."
+        )
         self.place, self.seconds = place, seconds
 
 

@@ -137,7 +137,7 @@ class Runs:
         """The run of an address, if it is not forgotten."""
         return self._runs.get(key)
 
-    def stop(self, run: Run, message: str = "stopped") -> None:
+    def stop(self, run: Run, message: str = "The run was stopped") -> None:
         """Stop a run, at work or waiting."""
         run.end("stopped", message)
         task = self._tasks.get(run.key)
@@ -175,7 +175,7 @@ class Runs:
             async with asyncio.timeout(self._settings.run_seconds):
                 await self._listen(run, child)
         except TimeoutError:
-            run.end("stopped", f"stopped after {self._settings.run_seconds:g} seconds")
+            run.end("stopped", f"The run was stopped after {self._settings.run_seconds:g} seconds")
         finally:
             # Compiled code does not look at events: it is ended from outside.
             await dismissed(self._pool, child)
@@ -200,7 +200,7 @@ class Runs:
             for run in list(self._runs.values()):
                 lonely = run.watchers == 0 and now - run.seen > self._settings.lonely_seconds
                 if not run.is_over and lonely:
-                    self.stop(run, "stopped: nobody watched")
+                    self.stop(run, "The run was stopped because nobody watched it")
                 elif run.ended is not None and now - run.ended > self._settings.kept_seconds:
                     del self._runs[run.key]
             over = sorted((run.ended, key) for key, run in self._runs.items() if run.ended)

@@ -30,19 +30,19 @@ def counted(first: int, second: int) -> str:
     Examples
     --------
     >>> counted(1, 2)
-    '3 directions, of which 2 visible only to second order.'
+    '3 directions are visible, 2 of them only to second order.'
     >>> counted(1, 0)
-    '1 direction, visible to first order (trivial).'
+    '1 direction is visible to first order (trivial).'
     """
     total = first + second
     if total == 1:
         order = "visible only to second order" if second else "visible to first order (trivial)"
-        return f"1 direction, {order}."
+        return f"1 direction is {order}."
     if not second:
-        return f"{total} directions, all visible to first order (trivial)."
+        return f"{total} directions are visible to first order (trivial)."
     if not first:
-        return f"{total} directions, all of them visible only to second order."
-    return f"{total} directions, of which {second} visible only to second order."
+        return f"{total} directions are visible only to second order."
+    return f"{total} directions are visible, {second} of them only to second order."
 
 
 def few_rows(n: int, d: int) -> str:

@@ -53,9 +53,10 @@ def errors(study: Study) -> Panel:
         series.append(hline("label noise", [study.target.noise], color="gray", dash="dash"))
     chart = _chart(comparison, series, r"test error $\mathbb{E}(y-\hat f)^2$", study)
     text = (
-        "Mean squared error on fresh samples: lines are theory in the limit of many dimensions, "
+        "The mean squared error on fresh samples. Lines are theory in the limit of large "
+        "dimension, "
         f"points are simulations in d = {study.d} with standard errors. Random features have width "
-        "2 d and ridge 1; the giant step uses half of the samples, its readout the others."
+        "2 d and ridge 1; the giant step uses half of the samples, and its readout the other half."
     )
     return Panel("Test error", chart, text, _missing(study))
 
@@ -76,7 +77,7 @@ def overlaps(study: Study) -> Panel:
             series.append(vline("thresholds of AMP", places, color="gray", dash="dash"))
     chart = _chart(comparison, series, r"squared cosines $\cos^2\theta_k$", study, top=1.05)
     text = (
-        "Squared cosines between the found and the hidden directions, the largest above. A "
+        "The squared cosines between the found and the hidden directions, the largest on top. A "
         "direction stays at zero until its stage opens; in a finite dimension the step is rounded."
     )
     missing = _missing(study, (*wanted, "theory:bayes_amp", "simulation:bayes_amp"))
@@ -92,10 +93,10 @@ def depth(study: Study) -> Panel:
     chart = _chart(comparison, series, "error without noise", study)
     text = (
         f"Errors in d = {study.d}: lines are the theory at this dimension, points are simulations. "
-        "Three layers are trained one after the other, the giant step is a network of two, the "
-        "kernel has a frozen first layer."
+        "The three layers are trained one after the other, the giant step is a network of two "
+        "layers, and the kernel has a frozen first layer."
     )
-    return Panel("What depth brings", chart, text, _missing(study))
+    return Panel("The effect of depth", chart, text, _missing(study))
 
 
 def depth_limit(study: Study) -> Panel:
@@ -122,8 +123,8 @@ def depth_limit(study: Study) -> Panel:
     up = from_zero("error without noise", "y", series)
     across = Axis(r"$\log n/\log d$", range=(0.0, _LAST_KAPPA))
     text = (
-        "The limit of large d: the error falls where the samples suffice for the next level. Each "
-        "kind of network has a staircase of its own."
+        "In the limit of large d the error falls where the samples suffice for the next level. "
+        "Each kind of network has a staircase of its own."
     )
     chart = Chart("", across, up, tuple(series), legend="below")
     return Panel("Plateaus in the limit", chart, text)

@@ -148,13 +148,14 @@ def _stairs(study: Study) -> str:
             (
                 "Efficient algorithms with n of order d",
                 grand_steps(analysis),
-                "Message passing and its like use the labels in every way. Dashed steps are out of "
-                "reach with n of order d.",
+                "Message passing and similar algorithms may transform the labels in any way. "
+                "Dashed steps are out of reach with n of order d.",
             ),
             (
                 "Giant gradient steps with n of order d",
                 giant_steps(analysis),
-                "A step sees what is linear in new directions, given those found before.",
+                "A step finds the directions in which the target is linear, given those found "
+                "before.",
             ),
         ]
     figures = [
@@ -170,11 +171,13 @@ def _target_pictures(study: Study, until: float) -> str:
     figures = []
     facts = study.answer("facts")
     if chart := energies(study):
-        text = "Energy of the target in each Hermite degree; gray is all that lies beyond."
+        text = (
+            "The energy of the target in each Hermite degree; the gray bar is all higher degrees."
+        )
         figures.append(_figure("Hermite energies", chart, text, until=until))
     if chart := labels(study):
         where = f" in d = {facts.d}" if study.axis == "kappa" else ""
-        text = f"Distribution of the labels{where}."
+        text = f"The distribution of the labels{where}."
         figures.append(_figure("Labels", chart, text, until=until))
     if facts is None:
         figures.append(_box("Labels and energies", [("facts", study.why_not("facts"))]))
@@ -271,9 +274,9 @@ def _plan(study: Study) -> str:
     )
     return (
         f"<section><h2>Plan for d = {s.d}, n = {s.n}, width {s.width}</h2>"
-        '<p class="about">Which algorithm learns what from these data. The margin is '
-        "log n / log d minus the exponent that is needed; the error left is that of the "
-        "large-d theory.</p>"
+        '<p class="about">The table says which algorithm learns what from these data. The margin '
+        "is log n / log d minus the exponent that is needed; the error left is what theory "
+        "predicts in the limit of large d.</p>"
         f'<div class="wide"><table><thead><tr>{"".join(f"<th>{h}</th>" for h in head)}</tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table></div>"
         + (f"<p>Lower bounds:</p><ul>{bounds}</ul>" if bounds else "")
@@ -348,7 +351,7 @@ def _footer(study: Study) -> str:
     from importlib.metadata import version
 
     return (
-        f"<section><h2>Make it again</h2><pre>{_e(study.command)}</pre></section>"
+        f"<section><h2>Make this report again</h2><pre>{_e(study.command)}</pre></section>"
         f"<footer>gradone {_e(version('gradone'))}, {_e(study.footnote)} In Python: "
         f"<code>gd.analyze</code>, <code>gd.plan</code>, <code>gd.compare</code>.</footer>"
     )

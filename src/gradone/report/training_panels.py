@@ -42,9 +42,9 @@ def one_pass(study: Study) -> Panel:
         else None
     )
     text = (
-        "Two ReLU neurons, each sample seen once: the part of each hidden direction in the span of "
-        "the neurons. The simulation is exact in law, the line is the flow in the limit of large "
-        f"d; both start from the same overlaps of about 3/√d. {note}"
+        "Two ReLU neurons see each sample once. The curves show the part of each hidden direction "
+        "that lies in the span of the neurons. The simulation is exact in law, and the line is the "
+        f"flow in the limit of large d; both start from the same overlaps of about 3/√d. {note}"
     )
     return Panel("One pass of SGD", chart, text.strip(), tuple(missing))
 
@@ -66,8 +66,9 @@ def reuse(study: Study) -> Panel:
     up = Axis("recovery $R_k$", range=(0.0, 1.05))
     chart = Chart("", Axis("steps"), up, tuple(series), legend="below") if series else None
     text = (
-        "The same n = 4 d samples at every step: from the second one on the network sees functions "
-        f"of the labels that it has made itself. Line: dynamical mean field. {note}"
+        "Every step uses the same n = 4 d samples. From the second step on the network sees "
+        "functions of the labels that it has made itself. The line is dynamical mean-field theory. "
+        f"{note}"
     )
     return Panel("Samples seen again", chart, text.strip(), tuple(missing))
 
@@ -97,8 +98,9 @@ def giant(study: Study) -> Panel:
     across = from_zero("samples of each step, per dimension", "x", series)
     chart = Chart("", across, up, tuple(series), legend="below") if series else None
     text = (
-        "How much of the gradient of a neuron lies in the hidden directions, at the first giant "
-        "step and at the second: the staircase of the target decides what the second one adds."
+        "The curves show how much of the gradient of a neuron lies in the hidden directions, at "
+        "the first giant step and at the second. The staircase of the target decides what the "
+        "second step adds."
     )
     return Panel("Giant gradient steps", chart, text, tuple(missing))
 
@@ -124,9 +126,9 @@ def lazy(study: Study) -> Panel:
     up = from_zero("error without noise", "y", series)
     chart = Chart("", Axis(r"$\log n/\log d$"), up, tuple(series), legend="below")
     text = (
-        "A kernel, or a network whose first layer is frozen, learns one degree after the other: "
-        "degree k from n of order d^k. In a dimension as small as 30 the steps are round, and "
-        "fluctuations of the norm of the inputs add to the error."
+        "A kernel, or a network whose first layer is frozen, learns one degree after the other, "
+        "and degree k takes n of order d^k samples. In a dimension as small as 30 the steps are "
+        "rounded, and fluctuations of the norm of the inputs add to the error."
     )
     return Panel("Without feature learning", chart if series else None, text, tuple(missing))
 

@@ -55,7 +55,7 @@ def verdict(analysis: Analysis | HierarchicalAnalysis | str) -> tuple[str, list[
 
 def _headline(a: Analysis) -> str:
     if a.learnability == "trivial":
-        return "Trivial: all directions show with any number of samples proportional to d"
+        return "Trivial: all directions are visible with any number of samples proportional to d"
     if a.learnability == "easy":
         return f"Easy: all directions are found above n = {number_text(a.full_threshold)} d"
     if a.learnability == "hard":
@@ -66,7 +66,7 @@ def _headline(a: Analysis) -> str:
 
 def _thresholds(a: Analysis) -> list[str]:
     if not a.queries.is_complete:
-        return [f"What could not be decided: {a.queries.undecided}."]
+        return [f"The order of the directions could not be decided: {a.queries.undecided}."]
     opened = [stage for stage in a.grand_staircase if stage.learnability != "hard"]
     if not opened:
         return ["No direction can be found with n = O(d) samples, however the labels are used."]
@@ -82,22 +82,28 @@ def _thresholds(a: Analysis) -> list[str]:
 def _one_pass(a: Analysis) -> str:
     leap, generative = a.leap_exponent, a.generative_exponent
     if leap is None:
-        return f"How many samples one pass of SGD needs is open: {a.leaps.exponent.note}."
+        return f"It is open how many samples one pass of SGD needs: {a.leaps.exponent.note}."
     text = f"One pass of SGD needs about {one_pass_samples(leap)} samples (leap exponent {leap})"
     if generative is not None and generative < leap and generative <= 2:
         reuse = "d" if generative == 1 else "d log d"
-        return f"{text}; seen twice, about {reuse} are enough (generative exponent {generative})."
+        return (
+            f"{text}; if SGD sees each sample twice, about {reuse} are enough "
+            f"(generative exponent {generative})."
+        )
     return f"{text}."
 
 
 def _giant(a: Analysis) -> str:
     if not a.staircase:
-        return "Giant gradient steps with n of order d learn nothing: there is no linear part."
+        return (
+            "Giant gradient steps with n of order d learn nothing, because the target has no "
+            "linear part."
+        )
     count = len(a.staircase)
     steps = "one giant step learns" if count == 1 else f"{count} giant steps learn"
     rest = a.target.r - a.unused.dim - a.staircase[-1].dim
     more = "1 further direction stays" if rest == 1 else f"{rest} further directions stay"
-    end = "" if rest == 0 else f"; {more} hidden from them"
+    end = "" if rest == 0 else f"; {more} hidden from giant steps"
     return f"With n of order d, {steps} {' ⊂ '.join(map(str, a.staircase))}{end}."
 
 
@@ -108,15 +114,18 @@ def _of_levels(a: HierarchicalAnalysis) -> tuple[str, list[str]]:
     if need["three_layer"] == need["deep"]:
         name = "three layers"
     others = [(need["two_layer"], "two layers"), (need["lazy"], "kernels")]
-    headline = "Depth helps" if best < min(power for power, _ in others) else "Depth saves nothing"
+    headline = (
+        "Depth helps" if best < min(power for power, _ in others) else "Depth does not save samples"
+    )
     parts = [f"{who} need {_samples(power)}" for power, who in others]
     sentences = [
-        f"{_samples(best)} samples are enough for {name} to learn everything; {', '.join(parts)}."
+        f"{_samples(best)} samples are enough for {name} to learn everything; "
+        f"{' and '.join(parts)}."
     ]
     failed = [c for c in a.checklist if c.verdict == "fails"]
     if failed:
         why = "; ".join(f"{c.id}: {c.why}" for c in failed[:3])
-        sentences.append(f"Not all assumptions of the theorem hold: {why}.")
+        sentences.append(f"Some assumptions of the theorem do not hold: {why}.")
     return headline, sentences
 
 
@@ -154,7 +163,11 @@ def exponent_cards(
         info = analysis.information_exponent
         text = "open" if info is None else str(info)
         return [
-            ("information exponent", text, "of the directions, seen through all levels"),
+            (
+                "information exponent",
+                text,
+                "the exponent of the directions, seen through all levels",
+            ),
             *cards,
         ]
     return [_card(*row) for row in verdict_rows(analysis)]

@@ -35,7 +35,7 @@ class Activation:
         expression = Expression(text, what="the activation")
         if expression.variables != (1,):
             raise TargetError(
-                f"an activation is a function of z alone, '{text}' uses "
+                f"an activation is a function of z alone, but '{text}' uses "
                 + ", ".join(f"z{i}" for i in expression.variables)
             )
         self.expression = expression

@@ -129,7 +129,7 @@ class OutputChannel:
         if kind in ("deterministic", "mixed"):
             raise OutOfRegime(
                 f"the output of '{self.function.text}' is {kind}: without noise the law of y "
-                "given z is a point mass on g(z), it has no density. Give the target a noise > 0."
+                "given z is a point mass on g(z) and has no density. Give the target a noise > 0."
             )
         mean = self.function(z)
         xp, y = as_floats(y)

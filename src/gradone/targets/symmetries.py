@@ -125,7 +125,7 @@ def symmetry_group(expression: Expression) -> SymmetryGroup:
     r = expression.r
     if r > MAX_DIRECTIONS:
         raise OutOfRegime(
-            f"symmetries are sought for at most {MAX_DIRECTIONS} directions, the function has "
+            f"symmetries are searched for at most {MAX_DIRECTIONS} directions, the function has "
             f"r = {r}"
         )
     found = tangents(expression)

@@ -164,7 +164,7 @@ def _read(text: str) -> Expression:
         if entry is None:
             raise
         raise TargetSyntaxError(
-            f"'{text.strip()}' is no formula but the name of a target of the zoo",
+            f"'{text.strip()}' is not a formula but the name of a target of the zoo",
             hint=f'Write gd.zoo("{entry.name}"), or its formula: {entry.formula}',
         ) from None
 
@@ -219,7 +219,7 @@ def one_variable(text: str, what: str, *, letter: str = "z") -> Expression:
     expression = Expression(text, letter=letter, what=what)
     if expression.r != 1:
         raise TargetError(
-            f"{what} is a function of {letter} alone, '{expression.text}' uses "
+            f"{what} is a function of {letter} alone, but '{expression.text}' uses "
             + ", ".join(f"{letter}{i}" for i in expression.variables)
         )
     return expression

@@ -153,7 +153,11 @@ class Zoo(Mapping[str, "Target | HierarchicalTarget"]):
         for section, entries in self.sections().items():
             lines += ["", section.upper()]
             lines += [f"  {entry.name:<{width}}  {entry.label}" for entry in entries]
-        lines += ["", f"{len(self)} targets; zoo(name) gives one, cite(zoo(name)) its references."]
+        lines += [
+            "",
+            f"{len(self)} targets; zoo(name) gives one of them, and cite(zoo(name)) gives its "
+            "references.",
+        ]
         return "\n".join(lines[1:])
 
     def _repr_html_(self) -> str:

@@ -87,13 +87,13 @@ def obstacle(theory: Theory, target: Sampled) -> str | None:
     ...         return None
     ...     def predict(self, target, **axes): ...
     >>> obstacle(Example(), Sight(outer="tanh(h)", inner="He2(z)", exponent=0.5))
-    'it is about targets of the class Target, this one is a Sight'
+    'it covers targets of the class Target, and this one is a Sight'
     >>> obstacle(Example(), Target("z")) is None
     True
     """
     if not isinstance(target, theory.kinds):
         known = " or ".join(kind.__name__ for kind in theory.kinds)
-        return f"it is about targets of the class {known}, this one is a {type(target).__name__}"
+        return f"it covers targets of the class {known}, and this one is a {type(target).__name__}"
     return theory.obstacle(target)
 
 

@@ -209,7 +209,12 @@ def busy_first(path: str, times: int, place: int) -> Callable[[Any], None]:
             route.continue_()
             return
         left[0] -= 1
-        body = json.dumps({"message": f"busy, place {place} in the queue", "place": place})
+        body = json.dumps(
+            {
+                "message": f"The lab is busy: this question has place {place} in the queue.",
+                "place": place,
+            }
+        )
         headers = {"retry-after": "1", "content-type": "application/json"}
         route.fulfill(status=503, headers=headers, body=body)
 

@@ -162,7 +162,7 @@ def test_a_pair_comes_from_two_matrices(seed):
     ("target", "n", "first", "second", "text"),
     [
         (gd.Target("sign(z1*z2)"), 200, 0, 0, "open at n/d = 2.467 are below the threshold"),
-        (gd.Target("sign(z1*z2)"), 400, 0, 2, "2 directions, all of them visible only to second"),
+        (gd.Target("sign(z1*z2)"), 400, 0, 2, "2 directions are visible only to second"),
         (
             gd.Target("sign(z1*z2*z3)"),
             400,
@@ -170,8 +170,14 @@ def test_a_pair_comes_from_two_matrices(seed):
             0,
             "exponent of this channel is 3 or more",
         ),
-        (gd.Target("sign(z)"), 100, 1, 0, "1 direction, visible to first order (trivial)."),
-        (gd.Target("max(z1, z2)", noise=0.1), 400, 1, 1, "2 directions, of which 1 visible only"),
+        (gd.Target("sign(z)"), 100, 1, 0, "1 direction is visible to first order (trivial)."),
+        (
+            gd.Target("max(z1, z2)", noise=0.1),
+            400,
+            1,
+            1,
+            "2 directions are visible, 1 of them only",
+        ),
     ],
     ids=lambda v: getattr(v, "text", None),
 )

@@ -82,11 +82,11 @@ def test_a_parity_of_three_is_invisible_and_the_diagnosis_says_so():
 def test_diagnosis_counts_orders():
     X, y, _ = rotated(product_plus_linear, n=2000, d=20, r=3, seed=0)
     assert finder().fit(X, y).diagnosis_ == (
-        "3 directions, of which 2 visible only to second order."
+        "3 directions are visible, 2 of them only to second order."
     )
-    assert finder().fit(X, X[:, 0]).diagnosis_ == "1 direction, visible to first order (trivial)."
+    assert finder().fit(X, X[:, 0]).diagnosis_ == "1 direction is visible to first order (trivial)."
     assert finder(n_components=3).fit(X, X[:, 0]).diagnosis_ == (
-        "1 direction, visible to first order (trivial). "
+        "1 direction is visible to first order (trivial). "
         "2 more of second order as asked for, within chance."
     )
 

@@ -98,7 +98,7 @@ def test_noise_is_predicted_by_the_mean_label():
     learner = JointNetwork((32, 8), random_state=0).fit(X, y)
     assert learner.constant_
     np.testing.assert_allclose(learner.predict(X), y.mean(), rtol=1e-12)
-    assert "Predicts the mean label" in learner.diagnosis_
+    assert "The mean label is predicted" in learner.diagnosis_
 
 
 def test_the_best_of_the_records_is_kept():

@@ -210,7 +210,7 @@ def test_noise_is_predicted_by_the_mean_label(preset):
     X, y = rng.standard_normal((300, 20)), 2 + rng.standard_normal(300)
     learner = Layerwise(preset, random_state=0).fit(X, y)
     np.testing.assert_allclose(learner.predict(X), y.mean(), rtol=1e-12)
-    assert "Predicts the mean label" in learner.diagnosis_
+    assert "The mean label is predicted" in learner.diagnosis_
 
 
 @pytest.mark.stat
@@ -289,7 +289,7 @@ def test_a_quadratic_form_of_all_inputs_is_left_to_the_kernel(preset):
     learner = Layerwise(preset, widths=(200, 20), random_state=0).fit(s.X[:n], s.y[:n])
     assert learner.kernel_
     assert not learner.constant_
-    assert "Predicts by ridge regression with the quadratic kernel" in learner.diagnosis_
+    assert "Ridge regression with the quadratic kernel" in learner.diagnosis_
     assert np.mean((learner.predict(s.X[n:]) - s.y[n:]) ** 2) < 0.05 * s.y.var()
     # Third differences of a quadratic form vanish.
     line = np.array([0.0, 1.0, 2.0, 3.0])[:, None] * np.ones(12)

@@ -66,7 +66,7 @@ def test_smooth_functions_of_two_directions_are_learned_to_the_noise(product):
     fresh = np.random.default_rng(9).standard_normal((FRESH, 5))
     assert share(fitted, fresh, np.prod(fresh @ W.T, axis=1)) > 0.98
     assert cosines(fitted.directions_, W).min() > 0.995
-    assert fitted.diagnosis_ == "2 directions, all of them visible only to second order."
+    assert fitted.diagnosis_ == "2 directions are visible only to second order."
     np.testing.assert_allclose(fitted.directions_ @ fitted.directions_.T, np.eye(2), atol=1e-12)
     assert set(fitted.weights_) <= set(fitted.cv_scores_)
     assert sum(fitted.weights_.values()) == pytest.approx(1, abs=0.1)

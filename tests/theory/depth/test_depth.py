@@ -353,7 +353,7 @@ def test_kernel_against_published_measurements():
 def test_the_curve_at_finite_d_says_what_it_cannot_do():
     with pytest.raises(gd.OutOfRegime, match="leave d out"):
         gd.predict(gd.QuadraticForms(outer="tanh(h)"), "depth", kappa=2.0, d=16)
-    with pytest.raises(gd.OutOfRegime, match="sees all of the d = 16"):
+    with pytest.raises(gd.OutOfRegime, match="uses all of the d = 16"):
         gd.predict(sight(exponent=1.0), "depth", kappa=2.0, d=16)
     with pytest.raises(gd.OutOfRegime, match="leave d out"):
         gd.predict(sight(), "depth", kappa=9.0, d=64)

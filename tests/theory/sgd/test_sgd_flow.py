@@ -339,7 +339,7 @@ def test_points_of_any_scramble_agree_with_the_panels():
 
 def test_a_step_that_is_too_large_is_said_to_diverge():
     given = {"width": 1, "activation": "He2(z)", "step_size": 5.0, "time": [1e-4, 50.0]}
-    with pytest.raises(gd.NotConverged, match="run away near time") as caught:
+    with pytest.raises(gd.NotConverged, match="diverge near time") as caught:
         flow("He2(z)", init={"M": [[0.3]]}, **given)
     marked = caught.value.last
     assert marked.converged.values.tolist() == [True, False]
@@ -348,7 +348,7 @@ def test_a_step_that_is_too_large_is_said_to_diverge():
 
 
 def test_a_run_that_diverges_before_the_first_time_says_so():
-    with pytest.raises(gd.NotConverged, match="run away near time"):
+    with pytest.raises(gd.NotConverged, match="diverge near time"):
         flow("z", time=10.0, width=1, step_size=5.0, activation="z")
 
 

@@ -47,7 +47,7 @@ def is_expressive(sigma: Activation, degree: float, bias: float) -> Condition:
         answer = None
     why = ", ".join(names)
     if degree > last:
-        why += f"; P is no polynomial, degrees above {last} were not looked at"
+        why += f"; P is not a polynomial, and degrees above {last} were not computed"
     if not regular:
         why += "; the activation may grow faster than every polynomial"
     return Condition(

@@ -108,7 +108,7 @@ def checklist(
             "the layers are re-initialized between the stages",
             "holds" if reinitialized else "fails",
             None,
-            "they are" if reinitialized else "they are not",
+            "they are" if reinitialized else "the layers are not re-initialized",
         ),
         _no_linear_spike(found),
         *twice_activated(sigma, found, bias),

@@ -32,7 +32,9 @@ def linear_time(gamma: float, push: float, slope: float, start: float, end: floa
     """
     if push + slope * end <= 0:
         reason = (
-            f"the overlap stops growing near {-push / slope:.2g}" if push else "too large a step"
+            f"the overlap stops growing near {-push / slope:.2g}"
+            if push
+            else "the step is too large"
         )
         return Estimate(math.inf, note=reason)
     if abs(slope) * end < 1e-9 * push:
@@ -51,7 +53,7 @@ def power_time(gamma: float, kappa: float, brake: float, *, order: int, start: f
     scale = kappa * start ** (order - 2)
     b = brake / scale
     if b >= 1:
-        return Estimate(math.inf, note=f"too large a step: delta V/(2 kappa) = {b:.2g} > 1")
+        return Estimate(math.inf, note=f"the step is too large: delta V/(2 kappa) = {b:.2g} > 1")
     time = -math.log1p(-b) / b / (order - 2) / (gamma * scale)
     return Estimate(time, 0.5 * time, "extrapolation", _ROUGH)
 

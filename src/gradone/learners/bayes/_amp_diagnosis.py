@@ -54,30 +54,32 @@ def diagnosis(run: AmpRun, gain: Estimate, d: int) -> str:
     mismatch = float(np.abs(overlap - np.sort(1 - np.linalg.eigvalsh(run.V))).max())
     if mismatch > _MISMATCH:
         sentences.append(
-            f"Self-overlap and posterior covariance disagree by {mismatch:.2f}: the channel or the "
-            "independence of the features may be wrong."
+            f"The self-overlap and the posterior covariance disagree by {mismatch:.2f}: the "
+            "channel or the independence of the features may be wrong."
         )
     if run.status == "converged":
         shown = f"{gain.value:.4f} ± {gain.error:.4f}"
         if gain.value > gain.error:
-            sentences.append(f"Gain in log evidence per label {shown}.")
+            sentences.append(f"The gain in log evidence per label is {shown}.")
         else:
-            sentences.append(f"Gain in log evidence per label {shown}: no sign of learning.")
+            sentences.append(
+                f"The gain in log evidence per label is {shown}, which is no sign of learning."
+            )
     return " ".join(sentences)
 
 
 def _end(run: AmpRun) -> str:
     if run.status == "converged":
-        return f"Converged after {run.n_iter} iterations."
+        return f"The iteration converged after {run.n_iter} steps."
     if run.status == "diverged":
         return (
-            f"Diverged after {run.n_iter} iterations: the features may be far from independent, or "
-            "raise damping."
+            f"The iteration diverged after {run.n_iter} steps: the features may be far from "
+            "independent. Raise damping."
         )
     change = f" with relative change {run.trace.change[-1]:.1e}" if run.trace.change else ""
     return (
-        f"Not converged: stopped after {run.n_iter} iterations{change}. More samples help close to "
-        "a threshold; else raise max_iter or damping."
+        f"The iteration did not converge: it stopped after {run.n_iter} steps{change}. More "
+        "samples help close to a threshold; otherwise raise max_iter or damping."
     )
 
 
@@ -85,12 +87,16 @@ def _directions(overlap: np.ndarray, axes: np.ndarray, learned: np.ndarray) -> s
     r = len(overlap)
     sizes = ", ".join(f"{q:.3f}" for q in overlap[learned][::-1])
     if not learned.any():
-        return f"No direction of {r} was learned."
+        return f"None of the {r} directions was learned." if r > 1 else "No direction was learned."
     if learned.all():
         what = "The direction was" if r == 1 else f"All {r} directions were"
-        return f"{what} learned, self-overlap {sizes}."
-    lost = "; ".join(_combination(axes[:, i]) for i in np.flatnonzero(~learned))
-    return f"{learned.sum()} of {r} directions learned, self-overlap {sizes}; not learned: {lost}."
+        return f"{what} learned, with self-overlap {sizes}."
+    lost = " and ".join(_combination(axes[:, i]) for i in np.flatnonzero(~learned))
+    verb = "was" if r - learned.sum() == 1 else "were"
+    return (
+        f"{learned.sum()} of {r} directions were learned, with self-overlap {sizes}; "
+        f"{lost} {verb} not learned."
+    )
 
 
 def _combination(axis: np.ndarray) -> str:

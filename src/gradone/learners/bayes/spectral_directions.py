@@ -94,7 +94,7 @@ class SpectralDirections(DirectionFinder):
     >>> s = gd.Target("sign(z1*z2)").sample(n=2000, d=20, seed=0)
     >>> finder = SpectralDirections(random_state=0).fit(s.X, s.y)
     >>> print(finder.diagnosis_)
-    2 directions, all of them visible only to second order.
+    2 directions are visible only to second order.
     >>> overlaps = np.linalg.svd(finder.directions_ @ s.W_star.T, compute_uv=False)
     >>> bool(overlaps.min() > 0.95)
     True

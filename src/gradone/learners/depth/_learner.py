@@ -125,7 +125,7 @@ class DeepLearner(CallbackSupportMixin, RegressorMixin, BaseEstimator):
             simple = data.held_out_errors(form)
             if gain * np.mean(simple**2) < np.mean(errors**2):
                 found += (
-                    " Predicts by ridge regression with the quadratic kernel, fitted to all rows, "
+                    " Ridge regression with the quadratic kernel, fitted to all rows, predicts "
                     f"instead of the network, whose error there is {self._mse(errors):.4g}."
                 )
                 errors, chance = simple, _CHANCE_OF_KERNEL
@@ -136,14 +136,14 @@ class DeepLearner(CallbackSupportMixin, RegressorMixin, BaseEstimator):
         self.validation_mse_, self.constant_mse_ = self._mse(errors), self._mse(null)
         self.constant_ = n < 3 or not beats(errors, null, chance)
         self.kernel_ = self._form is not None and not self.constant_
-        shown = f"error {self.validation_mse_:.4g} on {n} rows held out"
+        shown = f"error {self.validation_mse_:.4g} on {n} held-out rows"
         if self.constant_:
             found += (
-                f" Predicts the mean label: {shown} is not below that of the mean label, "
+                f" The mean label is predicted: {shown} is not below that of the mean label, "
                 f"{self.constant_mse_:.4g}, by more than chance. Use more samples."
             )
         else:
-            found += f" It has {shown}, the mean label {self.constant_mse_:.4g}."
+            found += f" The fit has {shown}, and the mean label has error {self.constant_mse_:.4g}."
         self.diagnosis_ = found.strip()
 
     def _mse(self, errors: np.ndarray) -> float:

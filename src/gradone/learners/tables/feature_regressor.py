@@ -103,7 +103,7 @@ class FeatureRegressor(RegressorMixin, FeatureLearner):
     >>> s = gd.Target("z1*z2").sample(n=400, d=10, seed=0)
     >>> learner = FeatureRegressor(random_state=0).fit(s.X, s.y)
     >>> print(learner.diagnosis_)
-    2 directions, all of them visible only to second order.
+    2 directions are visible only to second order.
     >>> overlaps = np.linalg.svd(learner.directions_ @ s.W_star.T, compute_uv=False)
     >>> bool(overlaps.min() > 0.99)
     True

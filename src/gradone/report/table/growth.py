@@ -120,7 +120,7 @@ def _prediction(data: Prepared, sizes: np.ndarray, penalty: float) -> Prediction
 
     classes = len(data.classes)
     if classes > 2:
-        return _none(f"the theory has two classes, the target has {classes}")
+        return _none(f"the theory covers two classes, and the target has {classes}")
     n, d = data.X.shape
     if n < 2 * d:
         return _none(

@@ -39,14 +39,14 @@ def page(fit: TableFit, *, command: str = "") -> str:
         f"<header><h1>{escape(title)}</h1><p>{escape(data.source)}: {n} rows, {d} features; "
         f"{escape(data.target)} is {kind}</p></header>",
         _section("In short", _in_short(fit), "verdict"),
-        *(_section("Look at this", _paragraphs(text), "warning") for text in data.warnings),
+        *(_section("Warnings", _paragraphs(text), "warning") for text in data.warnings),
         _section("Comparison", _comparison(fit)),
         _section("Directions", _directions(fit)),
         _section("The target along the coordinates", _coordinates(fit)),
         _section("Learning curve", _growth(fit)),
         _section("How the prediction is made", _members(fit)),
         _section("The table", _table_notes(fit)),
-        _section("Use it, make it again", _use(command)),
+        _section("Use the model, make the report again", _use(command)),
     ]
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -116,8 +116,8 @@ def _comparison(fit: TableFit) -> str:
         )
     heads = ("method", comparison.measure, "gradone is better by", "CPU s per fit")
     note = (
-        f"{fit.folds} folds, the same for all; ± is one standard error over folds, and that of a "
-        "difference counts the folds in pairs. Methods choose their penalties inside the training "
+        f"All methods use the same {fit.folds} folds. ± is one standard error over folds, and that "
+        "of a difference compares fold by fold. Methods choose their penalties inside the training "
         "folds."
     )
     return (
@@ -141,7 +141,9 @@ def _confusion(fit: TableFit) -> str:
         rows.append([escape(name), *cells])
     heads = ["true class, predicted as", *fit.data.classes]
     return _rows(heads, rows) + _paragraphs(
-        "Rows that were left out, by true and predicted class of gradone.", kind="quiet"
+        "The table counts rows that were left out, by true class and by the class that gradone "
+        "predicts.",
+        kind="quiet",
     )
 
 
@@ -188,10 +190,10 @@ def _coordinates(fit: TableFit) -> str:
     if shown is not None:
         below = (
             "<h2>Map of the first two coordinates</h2>"
-            + _paragraphs(f"Colors: {fit.data.target}.", kind="quiet")
+            + _paragraphs(f"The colors show {fit.data.target}.", kind="quiet")
             + _figure(shown)
         )
-    note = "Each dot is a row. A coordinate is what a row has of a direction."
+    note = "Each dot is a row. A coordinate is the projection of a row on a direction."
     if not fit.data.classes:
         note += " The line is the mean of the target among rows with similar coordinates."
     return _paragraphs(note, kind="quiet") + f'<div class="grid">{along}</div>' + below
@@ -215,15 +217,19 @@ def _members(fit: TableFit) -> str:
     ]
     text = (
         "gradone adds up several predictors with these weights, which were found on rows that were "
-        "left out. linear: ridge regression; kernel, metric: kernel regression on all features; "
-        "stage, best, rough: functions of the learned directions."
+        "left out. 'linear' is ridge regression, 'kernel' and 'metric' are kernel regression on "
+        "all features, and 'stage', 'best' and 'rough' are functions of the learned directions."
     )
     stages = [
         f"stage {i + 1}: {stage['rank']} direction{'s' if stage['rank'] > 1 else ''}, "
-        f"{100 * stage['score']:.1f} % of the variance left"
+        f"{100 * stage['score']:.1f} % of the variance remains"
         for i, stage in enumerate(learner.path_)
     ]
-    path = "Search for directions in the best fold: " + "; ".join(stages) + "." if stages else ""
+    path = (
+        "The search for directions in the best fold went as follows: " + "; ".join(stages) + "."
+        if stages
+        else ""
+    )
     return (
         _paragraphs(text)
         + _rows(("member", "weight", "R² out of fold"), rows)
@@ -245,7 +251,7 @@ def _use(command: str) -> str:
 
     code = (
         "import gradone as gd\n\n"
-        'model = gd.learners.load_model("model.npz")   # numbers and names: nothing in it is run\n'
+        'model = gd.learners.load_model("model.npz")   # numbers and names; no code is run\n'
         'model.predict("new.csv")                      # or a data frame, or columns by name\n'
         'model.transform("new.csv")                    # the learned coordinates'
     )

@@ -160,7 +160,7 @@ def _task(name: str, label: Column, asked: str, max_levels: int, notes: list[str
         if label.kind == "text" or len(label.levels) > max_levels:
             raise BadData(
                 f"the target '{name}' holds text ({label.example}), too many different ones to be "
-                f"classes (at most {max_levels}): mend it, or choose another column"
+                f"classes (at most {max_levels}): correct it, or choose another column"
             )
         return "classification"
     if asked in ("regression", "classification"):

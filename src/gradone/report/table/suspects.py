@@ -70,9 +70,9 @@ def leaks(table: Table, y: np.ndarray, target: str) -> Iterator[str]:
         x = (column.codes if column.numbers is None else column.numbers)[seen]  # type: ignore[index]
         if _decides(x, y[seen]) or (column.numbers is not None and _follows(x, y[seen])):
             yield (
-                f"'{name}' alone tells '{target}' without error (R² = 1). Unless it is known "
-                "before the target is, the target leaks into it and every score is worthless: "
-                f'leave it out with --drop "{name}".'
+                f"'{name}' alone determines '{target}' without error (R² = 1). Unless it is known "
+                "before the target is, the target leaks into it, and every score is meaningless. "
+                f'Leave it out with --drop "{name}".'
             )
 
 

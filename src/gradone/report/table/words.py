@@ -45,7 +45,7 @@ def headline(fit: TableFit) -> str:
         f"{gain:+.3f} ± {error:.3f}: "
     )
     if abs(gain) <= _CLEAR * error or abs(gain) < 5e-4:
-        return text + "no clear winner."
+        return text + "there is no clear winner."
     return text + ("gradone is ahead." if gain > 0 else f"{label_of(best.name, task)} is ahead.")
 
 
@@ -60,7 +60,7 @@ def reading(fit: TableFit) -> str:
     return (
         "Each direction is a weighted sum of the features; the loadings below are the weights, in "
         "units of the standard deviation of a feature, and their squares add up to 1. Blue is "
-        "positive, orange negative; only the signs within one direction can be compared."
+        "positive and orange is negative; only the signs within one direction can be compared."
     )
 
 
@@ -97,9 +97,9 @@ def more_rows(fit: TableFit) -> str:
         f"{gain:+.3f} ± {error:.3f}: "
     )
     if gain - error > _STEEP:
-        return start + "the curve is still rising, more rows would help."
+        return start + "the curve is still rising, so more rows would help."
     if gain + error < _FLAT:
-        return start + "the curve has flattened, more rows of the same kind would help little."
+        return start + "the curve has flattened, so more rows of the same kind would help little."
     return start + "more rows may still help a little."
 
 
@@ -112,7 +112,7 @@ def predicted(fit: TableFit) -> str:
         return f"The curve of {linear} is not predicted by theory here: {prediction.remark}."
     return (
         f"The line is the score of {linear} that the theory of Gaussian covariates predicts from "
-        "the covariances of the whole table, without fitting; the band is its 99 % interval for "
+        "the covariances of the whole table, without a fit; the band is its 99 % interval for "
         f"the sampling of the table. {prediction.remark} Since the covariances are those of this "
         "very table, the last points are a little too good."
     )

@@ -112,7 +112,7 @@ def _refuse_unreadable(text: str, what: str) -> None:
                 f"character {ascii(character)} is not allowed",
                 re.sub(r"[^ -~]", "?", text),
                 column=column,
-                hint="Only printable ASCII: letters, digits, + - * / ^ ( ) , and spaces.",
+                hint="Use only printable ASCII: letters, digits, + - * / ^ ( ) , and spaces.",
                 what=what,
             )
         depth += (character == "(") - (character == ")")
@@ -248,7 +248,8 @@ class _Parser:
             self._fail(
                 f"an exponent must be an integer from 0 to {MAX_EXPONENT}",
                 start,
-                "Roots: sqrt(z1). Negative powers: 1/(1 + z1**2). Exponentials: exp(z1).",
+                "Write roots as sqrt(z1), negative powers as 1/(1 + z1**2), exponentials as "
+                "exp(z1).",
             )
         self._count(start)
         return self._bounded(power(base, int(exponent.value)), first)

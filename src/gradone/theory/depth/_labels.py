@@ -219,7 +219,7 @@ def at_dimension(target: HierarchicalTarget, d: int) -> LayeredRealization:
     """
     if not isinstance(target, Sight | Might | Tree):
         raise OutOfRegime(
-            f"predictions at finite d are about Sight, Might and Tree, this target is a "
+            f"predictions at finite d cover Sight, Might and Tree, and this target is a "
             f"{type(target).__name__}; leave d out for the limit of large d"
         )
     if target.signs == "random":

@@ -107,7 +107,9 @@ class DepthTheory(Theory):
         params: dict[str, Any] = {"noise": target.noise}
         if d is None:
             if (score, method, select, whitened) != ("gauss", "spectral", "edge", False):
-                raise BadData("score, method, select and whitened are about finite d: give d")
+                raise BadData(
+                    "score, method, select and whitened have a meaning at finite d only: give d"
+                )
             values = _limits(target, kappa)
         else:
             from .first_stage import checked_stage

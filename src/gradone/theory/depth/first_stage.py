@@ -162,7 +162,7 @@ def stage_from_draws(draws: Draws, d: int, n: int, stage: Stage) -> FirstStage:
     K = int(draws.sizes.sum())
     if K >= d:
         raise OutOfRegime(
-            f"the target sees all of the d = {d} directions: there is no first layer to learn"
+            f"the target uses all of the d = {d} directions, so there is no first layer to learn"
         )
     if stage.whitened and n <= d:
         raise OutOfRegime(

@@ -44,7 +44,9 @@ def first_stage_threshold(target: HierarchicalTarget, score: Score = "gauss") ->
     [0.82301, 0.69813, 0.66667]
     """
     if isinstance(target, QuadraticForms):
-        raise OutOfRegime("quadratic forms see every direction: there is no first layer to learn")
+        raise OutOfRegime(
+            "quadratic forms use every direction, so there is no first layer to learn"
+        )
     found = chain(target)
     share = _quadratic_share(found)
     correlation = score_correlation(target, score)

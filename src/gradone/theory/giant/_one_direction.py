@@ -10,9 +10,9 @@ def one_direction_obstacle(target: Target) -> str | None:
     """Why a theory of targets of one direction does not cover a target, or None."""
     used = len(natural_frame(target.expression).rows)
     if used > 1:
-        return f"the target depends on {used} directions, one step is solved for one"
+        return f"the target depends on {used} directions, and the theory of one step covers one"
     if used == 0:
-        return "the target is a constant, there is nothing to learn"
+        return "the target is a constant, so there is nothing to learn"
     return None
 
 

@@ -111,7 +111,7 @@ class GiantStepsTheory(Theory):
     def obstacle(self, target: Target) -> str | None:
         """Why the theory does not cover a target, or None."""
         if len(target.expression.span) == 0:
-            return "the target is a constant, there is nothing to learn"
+            return "the target is a constant, so there is nothing to learn"
         return None
 
     def predict(

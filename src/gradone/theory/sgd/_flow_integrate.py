@@ -114,7 +114,7 @@ def integrate(
         why = f"the integration gave up after {count} evaluations near time {reached:.4g}"
     elif missing:
         why = (
-            f"the weights run away near time {reached:.4g}: the step size is too large for this "
+            f"the weights diverge near time {reached:.4g}: the step size is too large for this "
             "student; use a smaller one, or the projected geometry"
         )
     return Trajectory(M, rest, a, b, mse, reached, why)

@@ -122,7 +122,7 @@ class SGDFlow(Theory):
     def obstacle(self, target: Target) -> str | None:
         """Why the theory does not cover a target, or None."""
         if len(target.expression.span) == 0:
-            return "the target is a constant, there is nothing to learn"
+            return "the target is a constant, so there is nothing to learn"
         if target.r > MAX_R:
             return (
                 f"the target has r = {target.r} directions, the means are computed for at most "

@@ -157,15 +157,15 @@ def _problems(table: Table, impute: bool, max_levels: int) -> Iterator[str]:
         drop = f'--drop "{name}"' if " " in name else f"--drop {name}"
         if column.kind == "date":
             yield (
-                f"column '{name}' holds dates ({column.example}): which part of them matters is "
-                "not for us to guess. Replace them by numbers (days since a start, month, hour), "
+                f"column '{name}' holds dates ({column.example}), and gradone cannot guess which "
+                "part of them matters. Replace them by numbers (days since a start, month, hour), "
                 f"or leave them out: {drop}."
             )
         elif column.kind == "text" or len(column.levels) > max_levels:
             many = f"{len(column.levels)} different texts" if column.levels else "many texts"
             yield (
                 f"column '{name}' holds text ({column.example}; {many}, at most {max_levels} make "
-                f"a category). Mend it, or leave it out: {drop}."
+                f"a category). Correct it, or leave it out: {drop}."
             )
         elif column.missing.all():
             yield f"column '{name}' is empty. Leave it out: {drop}."
@@ -177,5 +177,5 @@ def _missing(name: str, column: Column) -> str:
     count = int(column.missing.sum())
     return (
         f"column '{name}' has {count} missing value{'s' if count > 1 else ''} in {len(column)} "
-        "rows. Fill them in, or use --impute: the median for numbers, a level of its own for texts."
+        "rows. Fill them in, or use --impute: numbers get the median, texts a level of their own."
     )

@@ -157,8 +157,8 @@ def _blocks(reader: Any, count: int, source: str) -> Iterator[tuple[list[list[st
             continue
         if len(row) != count:
             raise BadData(
-                f"line {reader.line_num} of {source} has {len(row)} cells, the line of names has "
-                f"{count}. Mend the line; a cell with a separator in it needs quotes."
+                f"line {reader.line_num} of {source} has {len(row)} cells, but the line of names "
+                f"has {count}. Correct the line; a cell with a separator in it needs quotes."
             )
         rows.append(row)
         places.append(reader.line_num)
