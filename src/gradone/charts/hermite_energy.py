@@ -13,7 +13,7 @@ from ._series import Axis, Series, bar
 
 @CHARTS.add("hermite-energy")
 class HermiteEnergy(NamedChart):
-    """Share of the target in each Hermite degree, and what lies beyond."""
+    """Energy of the target in each Hermite degree, and of all higher degrees."""
 
     variables = ("energy",)
     along = ("degree",)

@@ -7,7 +7,7 @@ from ._named import CHARTS, CurveChart
 
 @CHARTS.add("overlap-vs-alpha")
 class OverlapVsAlpha(CurveChart):
-    """Overlap of what is learned with each target direction against n/d."""
+    """Overlap of the estimate with each target direction against n/d."""
 
     # A learner knows directions only up to the symmetries of the target.
     variables = ("overlap_aligned", "overlap", "cosine2")

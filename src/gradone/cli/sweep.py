@@ -87,8 +87,8 @@ def sweep(
 ) -> None:
     """Run the cells of a spec that are not in the store.
 
-    The same command after an interruption goes on where it stopped. The exit code is 0 if all
-    cells are done, 3 if some failed, 2 if the spec is wrong (all that is wrong is listed).
+    After an interruption the same command continues where it stopped. The exit code is 0 if all
+    cells are done, 3 if some failed, and 2 if the spec is wrong; then all its defects are listed.
     """
     from ..base.errors import BadData
 

@@ -1,4 +1,4 @@
-"""Two staircases: a leap through degree two by one pass, one through He4 by a second look."""
+"""One pass climbs the first staircase, and a second look at each sample climbs the second."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def groups(run: xr.Dataset) -> xr.Dataset:
 
 @FIGURES.add("standard-and-grand-staircase")
 class StandardAndGrandStaircase(GalleryFigure):
-    """Two staircases: a leap through degree two by one pass, one through He4 by a second look."""
+    """One pass climbs the first staircase, and a second look at each sample climbs the second."""
 
     title = "The standard and the grand staircase"
     sentence = (

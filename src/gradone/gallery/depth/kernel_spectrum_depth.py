@@ -1,4 +1,4 @@
-"""The kernel of the first layer before and after it is learned: levels of D instead of d."""
+"""Spectrum of the first layer's kernel before and after its directions are learned."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def levels(d: int) -> xr.Dataset:
 
 @FIGURES.add("kernel-spectrum-depth")
 class KernelSpectrumDepth(GalleryFigure):
-    """The kernel of the first layer before and after it is learned: levels of D instead of d."""
+    """Spectrum of the first layer's kernel before and after its directions are learned."""
 
     title = "Spectrum of the kernel of the first layer"
     sentence = (

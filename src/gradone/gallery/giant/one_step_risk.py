@@ -1,4 +1,4 @@
-"""Risk after one giant step: below the barrier of linear functions, which random features keep."""
+"""One giant step beats every linear function, and random features do not."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def predicted(step: float, batch_ratio: float, width: int) -> xr.Dataset:
 
 @FIGURES.add("one-step-risk")
 class OneStepRisk(GalleryFigure):
-    """Risk after one giant step: below the barrier of linear functions, which features keep."""
+    """One giant step beats every linear function, and random features do not."""
 
     title = "Risk after one giant step"
     sentence = (

@@ -1,4 +1,4 @@
-"""Features from one gradient of the residual: less data than the kernel, and use elsewhere."""
+"""Features from one gradient of the residual need less data than a kernel, and transfer."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def _curve(errors: list[float], name: str, target: str, n: int) -> xr.Dataset:
 
 @FIGURES.add("residual-step")
 class ResidualStepFigure(GalleryFigure):
-    """Features from one gradient of the residual: less data than the kernel, and use elsewhere."""
+    """Features from one gradient of the residual need less data than a kernel, and transfer."""
 
     title = "Features from one gradient of the residual"
     sentence = (

@@ -98,7 +98,7 @@ def _curve(values: dict, coords: dict, source: str, seed: int | None = None) -> 
 
 @FIGURES.add("scaling-laws")
 class ScalingLaws(GalleryFigure):
-    """Excess error against the number of samples, and the rate over all choices."""
+    """Excess error against the number of samples, and its rate for all ridges and widths."""
 
     title = r"Scaling laws of random features: $\eta_k=k^{-3/2}$, $r=0.4$, noise"
     sentence = (

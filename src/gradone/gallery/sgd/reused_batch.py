@@ -1,4 +1,4 @@
-"""Two iterations on the same batch see what one does not: gradient descent with DMFT."""
+"""Two steps on the same batch find a direction that one step misses, as DMFT predicts."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def mean_field(name: str, trajectories: int) -> xr.Dataset:
 
 @FIGURES.add("reused-batch")
 class ReusedBatchFigure(GalleryFigure):
-    """Two iterations on the same batch see what one does not: gradient descent with DMFT."""
+    """Two steps on the same batch find a direction that one step misses, as DMFT predicts."""
 
     title = "Reusing a batch"
     sentence = (

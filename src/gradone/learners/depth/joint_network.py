@@ -55,7 +55,7 @@ class JointNetwork(DeepLearner):
     weights_ : array (widths[0], d)
         First layer, in units of the standardized features.
     directions_ : array (widths[0], d)
-        The same.
+        The first layer again; every row is a direction.
     kernel_ : bool
         False: the network has no other learner to fall back on.
     constant_ : bool
@@ -63,7 +63,7 @@ class JointNetwork(DeepLearner):
     validation_mse_, constant_mse_ : float
         Mean square error on the rows held out, of the network and of the mean label.
     diagnosis_ : str
-        The same in words.
+        What was found and how well it predicts, in words.
     history_ : xarray.Dataset
         Over `step` (number of updates, from 0): ``train_mse``, mean over the batches since the
         last record; ``validation_mse`` on the rows held out.

@@ -97,7 +97,7 @@ class Layerwise(DeepLearner):
         Mean square error on the rows held out, of what predicts and of the mean label. The first
         is a little too small, since these rows have chosen the network.
     diagnosis_ : str
-        The same in words.
+        What was found and how well it predicts, in words.
     history_ : xarray.Dataset
         Over `step` (number of updates, from 0): ``train_mse``, mean over the batches since the
         last record; ``validation_mse`` on the rows held out.

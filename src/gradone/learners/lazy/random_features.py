@@ -14,7 +14,7 @@ from ._frozen_features import FrozenFeatures, check_number
 
 @LEARNERS.add("random_features")
 class RandomFeatures(RegressorMixin, FrozenFeatures):
-    r"""Two-layer network with frozen random weights, of which the readout is fitted.
+    r"""Two-layer network whose random first layer is frozen and whose readout is fitted.
 
     .. math:: f(x) = \frac{1}{\sqrt p} \sum_{k=1}^{p} a_k\, \sigma(\langle w_k, x\rangle + b_k)
               + a_0, \qquad

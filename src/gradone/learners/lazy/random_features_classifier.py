@@ -21,7 +21,7 @@ def _is_logistic(learner: RandomFeaturesClassifier) -> bool:
 
 @LEARNERS.add("random_features_classifier")
 class RandomFeaturesClassifier(ClassifierMixin, FrozenFeatures):
-    r"""Two-layer network with frozen random weights, of which the readout is fitted to classes.
+    r"""Classifier whose random first layer is frozen and whose readout is fitted.
 
     .. math:: f(x) = \frac{1}{\sqrt p} \sum_{k=1}^{p} a_k\, \sigma(\langle w_k, x\rangle + b_k)
               + a_0, \qquad
