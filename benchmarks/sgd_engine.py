@@ -42,7 +42,7 @@ print(time.process_time() - begin)
 
 def engine(target: str, d: int, arguments: dict) -> None:
     gd.dynamics.sgd(
-        target, d=d, steps=STEPS, step_size=1e-2 / d, replicates=1, workers=1, record=[STEPS],
+        target, d=d, steps=STEPS, step_size=1e-2 / d, replicates=1, record=[STEPS],
         progress=False, **arguments,
     )  # fmt: skip
 

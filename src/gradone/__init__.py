@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from .targets.hierarchical import Sight as Sight
     from .targets.hierarchical import Tree as Tree
     from .targets.sampling import Sample as Sample
+    from .targets.student import Student as Student
     from .targets.target import Committee as Committee
     from .targets.target import Target as Target
     from .targets.zoo import zoo as zoo
@@ -60,6 +61,7 @@ _PUBLIC = {
     "QuadraticForms": "targets.hierarchical",
     "Sample": "targets.sampling",
     "Sight": "targets.hierarchical",
+    "Student": "targets.student",
     "Target": "targets.target",
     "TargetError": "base.errors",
     "TargetSyntaxError": "base.errors",

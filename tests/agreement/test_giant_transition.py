@@ -97,7 +97,7 @@ def squares_of_the_engine(case, u, *, d, n):
     run = gd.dynamics.sgd(
         case.text, d=d, width=2, activation=case.activation, steps=1, batch_size=n,
         step_size=2 * case.step(d), readout=[0.5, -0.5], init={"M": M, "Q": np.ones((2, 2))},
-        record=[1], replicates=RUNS, workers=1, progress=False,
+        record=[1], replicates=RUNS, progress=False,
     ).isel(step=-1)  # fmt: skip
     return (run.overlap.values**2).sum(-1), np.einsum("rjj->rj", run.norm.values)
 

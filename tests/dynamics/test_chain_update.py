@@ -10,8 +10,8 @@ import pytest
 
 from gradone.dynamics import _compile
 from gradone.dynamics._chain import Chain, Problem, Records
-from gradone.targets.student import read_student
 from gradone.targets.target import Target
+from gradone.targets.training import read_training
 
 TARGET = Target("He2(z1) + z1*z2")
 M0 = np.array([[0.3, 0.1], [-0.2, 0.2], [0.1, -0.4]])
@@ -42,7 +42,7 @@ def plain_python(monkeypatch):
 
 def expected(student, M, Q, a, b, z, field, length2, y):
     """M, Q, a, b after W <- D (A W + c x^T), from the formulas of the note."""
-    s, slope = student.activation, student.activation.derivative()
+    s, slope = student.sigma, student.sigma.derivative()
 
     def gradient(at):
         e = y - a @ s(at + b) if student.loss == "square" else y
@@ -83,12 +83,12 @@ def expected(student, M, Q, a, b, z, field, length2, y):
 @pytest.mark.parametrize("geometry", ["euclidean", "projected", "spherical"])
 def test_update_is_that_of_the_overlaps(rule, loss, geometry, rng):
     """Would catch: a wrong sign of SAM, |x|^2 left out, D before A, fields after the update."""
-    student = read_student(
+    student = read_training(
         width=3, activation="tanh(z + 0.3)", step_size=0.05, loss=loss, geometry=geometry,
         readout=[1.0, -0.7, 0.4], bias=[0.1, 0.0, -0.2], train_readout=0.1, train_bias=0.2,
         weight_decay=0.5, **rule,
     )  # fmt: skip
-    problem = Problem(TARGET, student, 50, 4, 0, "orthogonal", np.array([4]))
+    problem = Problem(TARGET, student, 50, 4, 0, np.array([4]))
     kept = Records.empty(problem, 1)
     chain = Chain(problem, 0, kept.of(0))
     chain.M[:], chain.columns[:3] = M0, L0.T
@@ -118,8 +118,8 @@ def test_update_is_that_of_the_overlaps(rule, loss, geometry, rng):
 
 def test_overlaps_move_by_the_mean_gradient_of_a_batch():
     """Would catch: a batch whose sum is not divided by its size, or coordinates mixed up."""
-    student = read_student(width=2, activation="tanh(z)", step_size=0.1, batch_size=4)
-    problem = Problem(Target("z1"), student, 30, 1, 3, "orthogonal", np.array([1]))
+    student = read_training(width=2, activation="tanh(z)", step_size=0.1, batch_size=4)
+    problem = Problem(Target("z1"), student, 30, 1, 3, np.array([1]))
     kept = Records.empty(problem, 1)
     chain = Chain(problem, 0, kept.of(0))
     rng = np.random.default_rng(0)

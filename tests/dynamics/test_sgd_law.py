@@ -6,7 +6,7 @@ from scipy.stats import ks_2samp
 
 import gradone as gd
 from gradone.dynamics._start import semidefinite_factor
-from gradone.targets.student import read_student
+from gradone.targets.training import read_training
 
 REPLICATES = 2500
 CHANCE = 1e-6
@@ -30,8 +30,8 @@ def network(student, d, steps, start, rng):
     W = np.zeros((R, student.width, d))
     W[:, :, :r] = M
     W[:, :, r : r + student.width] = semidefinite_factor(Q - M @ M.T, scale=np.diag(Q))
-    a, bias = np.tile(student.readout, (R, 1)), np.tile(student.bias, (R, 1))
-    s, slope, eta = student.activation, student.activation.derivative(), student.eta
+    a, bias = np.tile(student.a, (R, 1)), np.tile(student.b, (R, 1))
+    s, slope, eta = student.sigma, student.sigma.derivative(), student.eta
     for _ in range(steps):
         X = rng.standard_normal((R, b, d))
         y = TARGET(X[..., :r]) + np.sqrt(TARGET.noise) * rng.standard_normal((R, b))
@@ -124,7 +124,7 @@ def test_chain_has_the_law_of_the_network(case, rng):
     d, start, arguments = CASES[case]
     arguments = {"step_size": 0.03} | arguments
     steps = 30 if arguments.get("batch_size", 1) == 1 else 6
-    student = read_student(width=3, activation=ACTIVATION, **arguments)
+    student = read_training(width=3, activation=ACTIVATION, **arguments)
     direct = network(student, d, steps, start, rng)
     assert smallest_p(chain(d, steps, start, arguments), direct) > CHANCE
 
@@ -133,7 +133,7 @@ def test_chain_has_the_law_of_the_network(case, rng):
 def test_the_comparison_sees_a_wrong_dimension(rng):
     """Power: d wrong by four of thirty, in the plain case, is rejected."""
     arguments = {"step_size": 0.1}
-    student = read_student(width=3, activation=ACTIVATION, **arguments)
+    student = read_training(width=3, activation=ACTIVATION, **arguments)
     direct = network(student, 30, 30, MIXED, rng)
     assert smallest_p(chain(26, 30, MIXED, arguments), direct) < CHANCE
 

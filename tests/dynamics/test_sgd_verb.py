@@ -15,7 +15,7 @@ from gradone.base.curves import check_curve
 from gradone.base.progress import TerminalBar
 from gradone.dynamics import _run
 from gradone.dynamics._auto import chosen_steps
-from gradone.targets.student import read_student
+from gradone.targets.training import read_training
 
 # Targets and students of this file are those of others in this folder: they are compiled once.
 ARGUMENTS = {"d": 60, "width": 2, "activation": "tanh(z + 0.3)", "steps": 300, "step_size": 1e-3,
@@ -48,9 +48,12 @@ def test_recovery_is_the_projection_on_the_span():
     np.testing.assert_allclose(ds.recovery.values[:, 0] ** 2, R2, rtol=1e-9)
 
 
-def test_numbers_do_not_depend_on_workers_blocks_or_later_steps(monkeypatch):
-    reference = run(workers=1, record=[100, 300])
-    assert reference.equals(run(workers=3, record=[100, 300]))
+def test_numbers_do_not_depend_on_threads_blocks_or_later_steps(monkeypatch):
+    with monkeypatch.context() as alone:
+        alone.setattr(_run, "available_cores", lambda: 1)
+        reference = run(record=[100, 300])
+    monkeypatch.setattr(_run, "available_cores", lambda: 3)
+    assert reference.equals(run(record=[100, 300]))
     more = run(replicates=7, record=[100, 300])
     np.testing.assert_array_equal(more.overlap[:5], reference.overlap)
     longer = run(steps=400, record=[100, 300])
@@ -141,7 +144,7 @@ def test_targets_without_a_fixed_number_of_directions_are_refused():
         gd.dynamics.sgd(gd.Sight("h", "He2(z)"), d=100, steps=10, step_size=0.01)
 
 
-def test_divergence_says_when_and_what_would_be_stable():
+def test_divergence_says_when_and_what_would_be_stable(monkeypatch):
     with pytest.raises(gd.NotConverged, match="ran away at step") as caught:
         run("He2(z1) + z2", activation="relu(z)", step_size=1.0)
     last = caught.value.last
@@ -153,8 +156,9 @@ def test_divergence_says_when_and_what_would_be_stable():
     assert stable < 1.0
     smaller = run("He2(z1) + z2", activation="relu(z)", step_size=stable)
     assert np.isfinite(smaller.overlap).all()
+    monkeypatch.setattr(_run, "available_cores", lambda: 1)
     with pytest.raises(gd.NotConverged) as again:
-        run("He2(z1) + z2", activation="relu(z)", step_size=1.0, workers=1)
+        run("He2(z1) + z2", activation="relu(z)", step_size=1.0)
     assert str(again.value) == text
 
 
@@ -176,8 +180,9 @@ class Watch:
 @pytest.mark.parametrize("watch", [Watch(), Watch(KeyboardInterrupt())])
 def test_an_interrupted_run_returns_what_it_has(watch, monkeypatch):
     monkeypatch.setattr(_run, "_POLL", 0.02)
+    monkeypatch.setattr(_run, "available_cores", lambda: 2)
     threads = threading.active_count()
-    ds = run(steps=10**9, workers=2, progress=watch, record=[0, 10, 10**9])
+    ds = run(steps=10**9, progress=watch, record=[0, 10, 10**9])
     assert watch.closed
     assert threading.active_count() == threads
     assert np.isfinite(ds.overlap.sel(step=10, replicate=0)).all()
@@ -256,7 +261,7 @@ def test_automatic_steps_say_which_rule_could_learn():
 
 def test_sam_climbs_where_the_theory_is_silent():
     """Would catch: an inner step without a size, or with the sign of the extra-gradient."""
-    sam = read_student(width=1, rule="sam")
+    sam = read_training(width=1, rule="sam")
     student, _, notes = chosen_steps(gd.Target("z1*z2*z3*z4*z5"), sam, 500)
     assert "No theory of the escape: the target depends on 5 directions" in notes[1]
     assert -student.inner_eta == student.inner_step_size > 0
@@ -265,7 +270,7 @@ def test_sam_climbs_where_the_theory_is_silent():
 
 @pytest.mark.stat
 def test_a_default_run_does_not_last_for_hours():
-    _, steps, notes = chosen_steps(gd.Target("He4(z)"), read_student(width=2), 300)
+    _, steps, notes = chosen_steps(gd.Target("He4(z)"), read_training(width=2), 300)
     assert steps < 10**5
     assert "this run is too short to learn" in notes[-1]
     assert "rule 'extragradient' with inner_step_size" in notes[-2]

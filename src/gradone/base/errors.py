@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -106,6 +106,23 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     """
     close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
     return f" Did you mean '{close[0]}'?" if close else ""
+
+
+def one_of(what: str, given: Any, known: Sequence[str], *, more: str = "") -> str:
+    """The given word, if it is one of those known; `more` says what else is allowed.
+
+    Examples
+    --------
+    >>> one_of("loss", "squared", ("square", "correlation"))
+    Traceback (most recent call last):
+    gradone.base.errors.BadData: unknown loss 'squared'; it is one of 'square', 'correlation'. ...
+    """
+    if isinstance(given, str) and given in known:
+        return given
+    raise BadData(
+        f"unknown {what} {given!r}; it is one of {', '.join(map(repr, known))}{more}."
+        + did_you_mean(str(given), known)
+    )
 
 
 def no_such_parameter(owner: str, name: str, known: Iterable[str]) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..base.errors import BadData, did_you_mean
+from ..targets.training import parameters_of
 
 # Context of a command whose options depend on what the user names.
 OPEN_OPTIONS = {"allow_extra_args": True, "ignore_unknown_options": True}
@@ -48,7 +49,7 @@ def read_settings(
     """
     known = {
         parameter.name: parameter
-        for parameter in inspect.signature(function).parameters.values()
+        for parameter in parameters_of(function).values()
         if parameter.name not in ("self", *besides)
         and parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL)
     }

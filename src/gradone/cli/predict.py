@@ -33,7 +33,7 @@ def predict(
 
     kind = THEORIES[theory]
     chosen = find_target(target, noise)
-    settings = read_settings(context.args, kind.predict, theory, besides=["target"])
+    settings = read_settings(context.args, kind.predict, theory, besides=["target", "student"])
     found = verb(chosen, theory, on_failure="mark", **settings)
     if as_json:
         typer.echo(json.dumps(to_json(found), indent=2, allow_nan=False))

@@ -20,8 +20,8 @@ from ..analysis.escape import LinearStage, escape
 from ..base.errors import OutOfRegime
 from ..base.estimate import Estimate
 from ..targets.activation import Activation
-from ..targets.student import Rule, Student
 from ..targets.target import Target, variance
+from ..targets.training import Rule, TrainedStudent
 
 _PATIENCE = 4.0  # run this many times longer than the first direction needs
 _LONGEST = 3 * 10**7  # updates that nobody should start by accident
@@ -58,13 +58,15 @@ class _Choice:
         return -self.exponent, self.rate
 
 
-def chosen_steps(target: Target, student: Student, d: int) -> tuple[Student, int, list[str]]:
+def chosen_steps(
+    target: Target, student: TrainedStudent, d: int
+) -> tuple[TrainedStudent, int, list[str]]:
     """Student with numbers for step sizes, number of updates, and what to tell the user.
 
     Examples
     --------
-    >>> from gradone.targets.student import read_student
-    >>> blind = read_student(width=1, activation="relu(z)", loss="correlation")
+    >>> from gradone.targets.training import read_training
+    >>> blind = read_training(width=1, activation="relu(z)", loss="correlation")
     >>> student, _, notes = chosen_steps(Target("He3(z)"), blind, 1000)
     >>> "rule 'extragradient'" in notes[-1]
     True
@@ -89,8 +91,8 @@ def chosen_steps(target: Target, student: Student, d: int) -> tuple[Student, int
 
 
 def with_steps(
-    student: Student, d: int, step_size: float, inner: float | None = _INNER[0]
-) -> tuple[Student, str]:
+    student: TrainedStudent, d: int, step_size: float, inner: float | None = _INNER[0]
+) -> tuple[TrainedStudent, str]:
     """Student with its step, with an inner one where its rule needs it, and what was chosen."""
     chosen: dict[str, Any] = {"step_size": step_size}
     load = student.batch_size / d
@@ -103,7 +105,7 @@ def with_steps(
     return replace(student, **chosen), f"Chosen: {text}."
 
 
-def _best(target: Target, student: Student, d: int) -> _Choice:
+def _best(target: Target, student: TrainedStudent, d: int) -> _Choice:
     """Fastest escape over the neurons and, where the rule has a free number, over its values."""
     choices = []
     for a, activation, seen in typical_neurons(target, student):
@@ -113,22 +115,24 @@ def _best(target: Target, student: Student, d: int) -> _Choice:
     return max(choices, key=lambda choice: choice.speed)
 
 
-def typical_neurons(target: Target, student: Student) -> list[tuple[float, Activation, Target]]:
+def typical_neurons(
+    target: Target, student: TrainedStudent
+) -> list[tuple[float, Activation, Target]]:
     """Typical neurons: readout, activation with its bias, and the target as they see it.
 
     With the squared loss the other neurons are subtracted from the label: as long as nothing is
     learned they are independent of it, a constant and noise.
     """
-    kinds = sorted({pair for pair in zip(student.readout, student.bias, strict=True) if pair[0]})
+    kinds = sorted({pair for pair in zip(student.a, student.b, strict=True) if pair[0]})
     if len(kinds) > _TYPICAL:
         kinds = [kinds[round(i * (len(kinds) - 1) / (_TYPICAL - 1))] for i in range(_TYPICAL)]
-    shifted = {b: _with_bias(student.activation, b) for b in set(student.bias)}
+    shifted = {b: _with_bias(student.sigma, b) for b in set(student.b)}
     result = []
     for a, b in kinds:
         seen = target
         if student.loss == "square" and student.width > 1:
             mean = noise = 0.0
-            for a_other, b_other in zip(student.readout, student.bias, strict=True):
+            for a_other, b_other in zip(student.a, student.b, strict=True):
                 mean += a_other * shifted[b_other].hermite(0).value
                 noise += a_other**2 * variance(shifted[b_other].expression).value
             mean -= a * shifted[b].hermite(0).value
@@ -145,7 +149,7 @@ def _with_bias(activation: Activation, bias: float) -> Activation:
     return Activation(re.sub(r"\bz1?\b", f"(z + ({bias!r}))", activation.text))
 
 
-def _inner_values(student: Student, d: int) -> tuple[float | None, ...]:
+def _inner_values(student: TrainedStudent, d: int) -> tuple[float | None, ...]:
     """Inner steps as the theory takes them: what a sample does to its own field, times d/b."""
     load = d / student.batch_size
     match student.rule:
@@ -162,7 +166,7 @@ def _inner_values(student: Student, d: int) -> tuple[float | None, ...]:
 
 
 def stage_of(
-    target: Target, activation: Activation, rule: Rule, student: Student, a: float,
+    target: Target, activation: Activation, rule: Rule, student: TrainedStudent, a: float,
     inner: float | None,
 ) -> LinearStage:  # fmt: skip
     return escape(
@@ -177,7 +181,7 @@ def stage_of(
     )
 
 
-def _gamma(stage: LinearStage, student: Student, inner: float | None, d: int) -> float:
+def _gamma(stage: LinearStage, student: TrainedStudent, inner: float | None, d: int) -> float:
     """Step for one sample, times d."""
     if student.step_size != "auto":
         return student.eta * d / student.batch_size
@@ -210,17 +214,17 @@ def _small(V: float) -> float:
     return 0.2 / math.sqrt(V)
 
 
-def _cautious(target: Target, student: Student) -> float:
+def _cautious(target: Target, student: TrainedStudent) -> float:
     """Small step where the theory is silent, from the sizes of labels and slopes."""
     return _small(target.expression.second_moment().value * curvature(student))
 
 
-def curvature(student: Student) -> float:
-    slope = student.activation.derivative().expression
-    return sum(a * a for a in student.readout) * slope.second_moment().value
+def curvature(student: TrainedStudent) -> float:
+    slope = student.sigma.derivative().expression
+    return sum(a * a for a in student.a) * slope.second_moment().value
 
 
-def largest_step(student: Student, d: int) -> float:
+def largest_step(student: TrainedStudent, d: int) -> float:
     """Bound [SG-6]."""
     load = d / student.batch_size if student.loss == "square" else 0.0
     return 0.5 / ((load + 1.0) * curvature(student))
@@ -229,11 +233,11 @@ def largest_step(student: Student, d: int) -> float:
 # ---- what to say
 
 
-def _advice(target: Target, student: Student, d: int, best: _Choice) -> list[str]:
+def _advice(target: Target, student: TrainedStudent, d: int, best: _Choice) -> list[str]:
     """One sentence where another rule learns what this one does not, or much faster."""
     if best.exponent <= 2:
         return []
-    here = f"The rule '{student.rule}' with {student.activation.text} "
+    here = f"The rule '{student.rule}' with {student.activation} "
     if math.isinf(best.exponent):
         here += "cannot escape from a random start by this theory"
     else:
@@ -254,7 +258,7 @@ def _advice(target: Target, student: Student, d: int, best: _Choice) -> list[str
     ]
 
 
-def _duration(best: _Choice | None, student: Student, d: int) -> tuple[int, list[str]]:
+def _duration(best: _Choice | None, student: TrainedStudent, d: int) -> tuple[int, list[str]]:
     """Number of updates after which the first direction is learned, and some more."""
     steps, note = 20 * d * math.log(d + 1) / student.batch_size, []
     if best is not None and math.isfinite(best.exponent) and d >= _SMALLEST:

@@ -15,18 +15,20 @@ from __future__ import annotations
 import math
 
 from ..base.errors import OutOfRegime
-from ..targets.student import Student
 from ..targets.target import Target
+from ..targets.training import TrainedStudent
 from ._auto import curvature, largest_step, stage_of, typical_neurons, with_steps
 
 
-def chosen_reuse(target: Target, student: Student, d: int) -> tuple[Student, list[str]]:
+def chosen_reuse(
+    target: Target, student: TrainedStudent, d: int
+) -> tuple[TrainedStudent, list[str]]:
     """Student with numbers for its step sizes, and what to tell the user.
 
     Examples
     --------
-    >>> from gradone.targets.student import read_student
-    >>> student, notes = chosen_reuse(Target("He3(z)"), read_student(width=1, batch_size=300), 100)
+    >>> from gradone.targets.training import read_training
+    >>> student, notes = chosen_reuse(Target("He3(z)"), read_training(width=1, batch_size=300), 100)
     >>> round(student.eta, 2), notes
     (0.5, ['Chosen: step_size = 0.5.'])
     """
@@ -37,7 +39,7 @@ def chosen_reuse(target: Target, student: Student, d: int) -> tuple[Student, lis
     return student, [chosen, *_outlook(target, student, d)]
 
 
-def _outlook(target: Target, student: Student, d: int) -> list[str]:
+def _outlook(target: Target, student: TrainedStudent, d: int) -> list[str]:
     """One sentence if a second pass does not find a direction at once."""
     load = d / student.batch_size
     rule = "k_steps" if student.rule == "plain" else student.rule
@@ -60,7 +62,7 @@ def _outlook(target: Target, student: Student, d: int) -> list[str]:
             "1/sqrt(d) by a factor at each step, which takes O(log d) of them."
         ]
     return [
-        f"By the theory of the escape {student.activation.text} finds no direction of this target "
+        f"By the theory of the escape {student.activation} finds no direction of this target "
         f"in a few passes over n = O(d) samples with the rule '{student.rule}'; another "
         "activation, such as tanh(z + 0.2), may."
     ]

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from ..base.seeds import stream
-from ..targets.student import Start, Student
 from ..targets.target import Target
+from ..targets.training import TrainedStudent
 from ._compile import compiled_chain, kind_of_chain
 from ._start import start_factors
 
@@ -28,22 +28,19 @@ class Problem:
     ----------
     target : Target
         What is learned.
-    student : Student
+    student : TrainedStudent
         Network and rule, with a number as its step size.
     d, steps, seed : int
         Input dimension, number of updates, seed.
-    start : str or (M, Q)
-        See :func:`gradone.targets.student.read_start`.
     marks : ndarray of int
         Increasing numbers of updates after which the state is kept.
     """
 
     target: Target
-    student: Student
+    student: TrainedStudent
     d: int
     steps: int
     seed: int
-    start: Start
     marks: np.ndarray
 
     def slower(self, factor: float, steps: int) -> Problem:
@@ -93,9 +90,8 @@ class Problem:
     def _limit(self) -> float:
         """Length of a move that no run makes that is to be taken seriously."""
         z = stream(0, "test", part="scale of labels").standard_normal((1024, self.target.r))
-        size = (
-            1.0 if isinstance(self.start, str) else math.sqrt(float(np.diag(self.start[1]).max()))
-        )
+        start = self.student.start(self.target.r)
+        size = 1.0 if isinstance(start, str) else math.sqrt(float(np.diag(start[1]).max()))
         return 1e6 * (1.0 + size + float(np.abs(self.target(z)).max()))
 
 
@@ -142,11 +138,15 @@ class Chain:
         cell = {"d": problem.d, "replicate": replicate}
         self._rng = {part: stream(problem.seed, role, part=part, **cell) for role, part in _STREAMS}
         self.M, L = start_factors(
-            problem.start, width=p, r=r, d=problem.d, rng=stream(problem.seed, "init", **cell)
+            problem.student.start(r),
+            width=p,
+            r=r,
+            d=problem.d,
+            rng=stream(problem.seed, "init", **cell),
         )
         self.columns = np.zeros((p + 1, p))
         self.columns[:p] = L.T
-        self.a, self.b = np.array(problem.student.readout), np.array(problem.student.bias)
+        self.a, self.b = np.array(problem.student.a), np.array(problem.student.b)
         if len(problem.marks) and problem.marks[0] == 0:
             for kept, now in zip(records, (self.M, L.T, self.a, self.b), strict=True):
                 kept[0] = now

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from ..targets.language.compiled import load_module, module_source, pattern
 from ..targets.language.expression import Expression
-from ..targets.student import Student
+from ..targets.training import TrainedStudent
 
 Kind = Literal["single", "batch", "repeated"]
 
@@ -18,27 +18,27 @@ _DISPLACED = ("extragradient", "sam", "sam_normalized")
 _REPEATED = ("k_steps", "look_ahead")
 
 
-def kind_of_chain(student: Student) -> Kind:
+def kind_of_chain(student: TrainedStudent) -> Kind:
     """Which of the patterns simulates a student."""
     if student.batch_size == 1:
         return "single"
     return "batch" if student.rule == "plain" else "repeated"
 
 
-def compiled_chain(student: Student, target: Expression) -> Callable[..., int]:
+def compiled_chain(student: TrainedStudent, target: Expression) -> Callable[..., int]:
     """Function ``advance`` of the chain; compiled once for each student and target, kept on disk.
 
     Examples
     --------
-    >>> from gradone.targets.student import read_student
-    >>> chain = compiled_chain(read_student(), Expression("z1"))
-    >>> chain is compiled_chain(read_student(width=3, step_size=0.1), Expression("z1"))
+    >>> from gradone.targets.training import read_training
+    >>> chain = compiled_chain(read_training(), Expression("z1"))
+    >>> chain is compiled_chain(read_training(width=3, step_size=0.1), Expression("z1"))
     True
     """
     chain: Any = load_module(
         _source(
             kind_of_chain(student),
-            student.activation.expression,
+            student.sigma.expression,
             target,
             student.rule,
             student.loss,

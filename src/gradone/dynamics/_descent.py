@@ -19,8 +19,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..base.seeds import stream
-from ..targets.student import Start, Student
 from ..targets.target import Target
+from ..targets.training import TrainedStudent
 from ._reveal import RevealedSamples, hidden_directions
 from ._start import start_factors
 
@@ -33,12 +33,11 @@ class Task:
     """What all replicates of a run have in common; ``student.batch_size`` is at most n."""
 
     target: Target
-    student: Student
+    student: TrainedStudent
     n: int
     d: int
     steps: int
     seed: int
-    start: Start
     marks: np.ndarray
     test_samples: int
     dtype: str
@@ -112,14 +111,18 @@ class Descent:
         clean = target(self.samples.coordinates[: target.r].T)
         self.y = (clean + math.sqrt(target.noise) * noise).astype(task.dtype)
         M, L = start_factors(
-            task.start, width=student.width, r=target.r, d=d, rng=stream(task.seed, "init", **cell)
+            student.start(target.r),
+            width=student.width,
+            r=target.r,
+            d=d,
+            rng=stream(task.seed, "init", **cell),
         )
         self.W = np.concatenate([M, L], axis=1)
-        self.a, self.b = np.array(student.readout), np.array(student.bias)
+        self.a, self.b = np.array(student.a), np.array(student.b)
         self._new_a, self._new_b = self.a, self.b
         self.done = 0
         self._scale = _DIVERGED * (1 + float(np.abs(self.W).max() + np.abs(self.y).max()))
-        self._slope = student.activation.derivative()
+        self._slope = student.sigma.derivative()
         self._batches = stream(task.seed, "batches", **cell)
         self._order = np.empty(0, dtype=np.int64)
         self._test = stream(task.seed, "test", **cell).standard_normal(
@@ -219,7 +222,7 @@ class Descent:
             C[:, rows] = push
         self.samples.reveal(C)
         if outer and student.train_readout is not None:
-            pull = student.activation(self._biased(field)) @ e
+            pull = student.sigma(self._biased(field)) @ e
             self._new_a = self.a + student.train_readout / len(y) * pull.astype(np.float64)
         if outer and student.train_bias is not None:
             self._new_b = self.b + student.train_bias * push.sum(axis=1, dtype=np.float64)
@@ -236,7 +239,7 @@ class Descent:
 
     def _errors(self, field: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Errors y - f at the fields of some samples, in their precision."""
-        outputs = self.task.student.activation(self._biased(field))
+        outputs = self.task.student.sigma(self._biased(field))
         errors: np.ndarray = y - self.a.astype(field.dtype) @ outputs
         return errors
 

@@ -65,6 +65,24 @@ def read_marks(record: Any, steps: int) -> np.ndarray:
     return np.unique(marks).astype(np.int64)
 
 
+def read_replicates(replicates: int | range) -> range:
+    """Addresses of the runs.
+
+    Examples
+    --------
+    >>> read_replicates(3), read_replicates(range(4, 8))
+    (range(0, 3), range(4, 8))
+    """
+    if not isinstance(replicates, range):
+        return range(whole_number("replicates", replicates))
+    if not replicates or replicates.step != 1 or replicates.start < 0:
+        raise BadData(
+            "replicates must be a number, or a range of addresses that are not negative, such as "
+            f"range(4, 8), got {replicates!r}"
+        )
+    return replicates
+
+
 def recovery(M: np.ndarray, L: np.ndarray) -> np.ndarray:
     """R_k: length of the projection of direction k on the span of the rows of [M, L].
 

@@ -41,11 +41,11 @@ class Outcome:
 class _Crew:
     """Threads that take the replicates one after the other."""
 
-    def __init__(self, problem: Problem, replicates: int, first: int) -> None:
-        self.problem, self.first = problem, first
-        self.records = Records.empty(problem, replicates)
+    def __init__(self, problem: Problem, replicates: range) -> None:
+        self.problem, self.replicates = problem, replicates
+        self.records = Records.empty(problem, len(replicates))
         self.stop = threading.Event()
-        self.done = [0] * replicates
+        self.done = [0] * len(replicates)
         self.failures: list[tuple[int, int]] = []
         self._next = itertools.count()
         self._lock = threading.Lock()
@@ -58,32 +58,31 @@ class _Crew:
     def work(self) -> None:
         while not self.stop.is_set():
             with self._lock:
-                replicate = next(self._next)
-            if replicate >= len(self.done):
+                run = next(self._next)
+            if run >= len(self.done):
                 return
-            chain = Chain(self.problem, self.first + replicate, self.records.of(replicate))
+            replicate = self.replicates[run]
+            chain = Chain(self.problem, replicate, self.records.of(run))
             while chain.done < self.horizon and not self.stop.is_set():
                 chain.advance()
-                self.done[replicate] = chain.done
+                self.done[run] = chain.done
                 if chain.diverged_at is not None:
-                    self.failures.append((chain.diverged_at, self.first + replicate))
+                    self.failures.append((chain.diverged_at, replicate))
                     break
 
 
-def run_replicates(
-    problem: Problem, replicates: int, *, first: int, workers: int | None, progress: Progress
-) -> Outcome:
-    """Simulate replicates from the `first` on; the number of workers does not change them."""
+def run_replicates(problem: Problem, replicates: range, *, progress: Progress) -> Outcome:
+    """Simulate replicates in threads; the number of threads does not change them."""
     compiled_chain(problem.student, problem.target.expression)  # in one thread
-    crew = _Crew(problem, replicates, first)
-    count = min(replicates, workers or available_cores())
+    crew = _Crew(problem, replicates)
+    count = min(len(replicates), available_cores())
     interrupted = False
     with ThreadPoolExecutor(count) as pool:
         futures: list[Future[None]] = [pool.submit(crew.work) for _ in range(count)]
         waiting = partial(wait, futures, timeout=_POLL)
         try:
             while waiting().not_done:
-                if progress.step(sum(crew.done), replicates * problem.steps):
+                if progress.step(sum(crew.done), len(replicates) * problem.steps):
                     interrupted = True
                     break
         except KeyboardInterrupt:

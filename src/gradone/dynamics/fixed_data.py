@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 import numpy as np
 
@@ -11,12 +11,12 @@ from ..base.curves import curve
 from ..base.errors import BadData, NotConverged
 from ..base.memory import human_bytes, require_memory
 from ..base.progress import Progress, watcher
-from ..targets.activation import Activation
 from ..targets.sampled import Sampled, whole_number
-from ..targets.student import read_start, read_student
+from ..targets.student import Student
 from ..targets.target import as_target
+from ..targets.training import Settings, read_training
 from ._descent import Descent, State, Task
-from ._readings import LABELS, check_room, multi_index, read_marks, recovery
+from ._readings import LABELS, check_room, multi_index, read_marks, read_replicates, recovery
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -26,35 +26,21 @@ _LOG = logging.getLogger(__name__)
 
 def reused_batch(
     target: Sampled | str,
+    student: Student | None = None,
     *,
     d: int,
     alpha: float | None = None,
     n: int | None = None,
-    width: int = 2,
-    activation: str | Activation = "relu(z)",
     steps: int = 6,
     step_size: float | str = "auto",
-    rule: str = "plain",
-    inner_step_size: float | None = None,
-    inner_steps: int = 2,
-    radius: float | None = None,
-    interpolation: float | None = None,
-    loss: str = "square",
-    geometry: str = "euclidean",
     batch_size: int | None = None,
-    readout: Any = "signs",
-    bias: Any = 0.0,
-    train_readout: float | None = None,
-    train_bias: float | None = None,
-    weight_decay: float = 0.0,
-    init: Any = "random",
     record: Any = 200,
-    replicates: int = 16,
-    first_replicate: int = 0,
+    replicates: int | range = 16,
     seed: int = 0,
     test_samples: int = 4096,
     dtype: Literal["float64", "float32"] = "float64",
     progress: Progress | bool = True,
+    **settings: Unpack[Settings],
 ) -> xr.Dataset:
     r"""Gradient descent on the same n samples at every step, exact in law at finite n and d.
 
@@ -72,6 +58,8 @@ def reused_batch(
     ----------
     target : Target or str
         What is learned.
+    student : Student, optional
+        Network; ``width``, ``activation``, ``readout``, ``bias`` and ``init`` may say it instead.
     d : int
         Input dimension, at least r + width.
     alpha, n : float or int
@@ -80,24 +68,17 @@ def reused_batch(
         Number T of updates.
     step_size : float or "auto"
         :math:`\eta`, which multiplies the mean gradient over the batch; of order 1. ``"auto"``
-        takes half of what would overshoot, less where labels are large (and `inner_step_size` or
-        `radius`, where the rule needs one and none is given); ``attrs["notes"]`` says what was
+        takes half of what would overshoot, less where labels are large (and ``inner_step_size`` or
+        ``radius``, where the rule needs one and none is given); ``attrs["notes"]`` says what was
         chosen, and whether a few passes can learn the target.
-    width, activation, rule, loss, geometry, readout, bias, train_readout, train_bias, weight_decay
-        The student and its update, see :class:`gradone.targets.student.Student`.
-    inner_step_size, inner_steps, radius, interpolation
-        Numbers of the rules that look at a batch more than once.
     batch_size : int, optional
         Samples of one update; all by default. Otherwise every epoch takes the samples in a new
         random order, and its last batch may be smaller.
-    init : "random", "orthogonal" or {"M": ..., "Q": ...}
-        Rows of W independent and uniform on the unit sphere; M = 0 and Q = I; or given.
     record : int or array of int
         Number of logarithmically spaced times, or the numbers of updates after which to look.
-    replicates : int
-        Independent runs, each with its own data set, one after the other.
-    first_replicate : int
-        Address of the first of them: runs 4 to 7 are the same numbers alone and among 0 to 7.
+    replicates : int or range
+        Number of independent runs, each with its own data set, one after the other; or their
+        addresses: runs ``range(4, 8)`` are the same numbers alone and among 8.
     seed : int
         Seed of everything random.
     test_samples : int
@@ -107,6 +88,10 @@ def reused_batch(
     progress : bool or Progress
         True draws a bar on a terminal for runs over two seconds. An object is told the progress by
         ``step(i, total)`` and stops the run by returning True.
+    **settings
+        Parameters of the student, and of its update: ``rule``, ``inner_step_size``,
+        ``inner_steps``, ``radius``, ``interpolation``, ``loss``, ``geometry``, ``train_readout``,
+        ``train_bias`` and ``weight_decay``, see :class:`gradone.targets.training.TrainedStudent`.
 
     Returns
     -------
@@ -138,45 +123,40 @@ def reused_batch(
     Examples
     --------
     >>> import gradone as gd
-    >>> run = gd.dynamics.reused_batch("tanh(z)", d=2000, alpha=3.0, width=1, step_size=0.2,
-    ...                                steps=4, init="orthogonal", replicates=4)
+    >>> student = gd.Student(width=1, init="orthogonal")
+    >>> run = gd.dynamics.reused_batch("tanh(z)", student, d=2000, alpha=3.0, step_size=0.2,
+    ...                                steps=4, replicates=4)
     >>> bool(abs(run.overlap.isel(step=-1).mean() - 0.183) < 0.03)
     True
     """
     target = multi_index(as_target(target))
     d, n = whole_number("d", d), _number_of_samples(d, alpha, n)
-    student = read_student(
-        width=width, activation=activation, step_size=step_size, rule=rule,
-        inner_step_size=inner_step_size, inner_steps=inner_steps, radius=radius,
-        interpolation=interpolation, loss=loss, geometry=geometry,
+    training = read_training(
+        student, caller=reused_batch, step_size=step_size,
         batch_size=n if batch_size is None else min(whole_number("batch_size", batch_size), n),
-        readout=readout, bias=bias, train_readout=train_readout, train_bias=train_bias,
-        weight_decay=weight_decay,
+        **settings,
     )  # fmt: skip
-    check_room(d, target.r, student.width)
+    check_room(d, target.r, training.width)
     if dtype not in ("float64", "float32"):
         raise BadData(f"dtype must be 'float64' or 'float32', got {dtype!r}")
-    replicates, steps = whole_number("replicates", replicates), whole_number("steps", steps)
-    first = whole_number("first_replicate", first_replicate, least=0)
-    addresses = range(first, first + replicates)
+    addresses, steps = read_replicates(replicates), whole_number("steps", steps)
     notes: list[str] = []
-    if student.step_size == "auto":
+    if training.step_size == "auto":
         from ._auto_reuse import chosen_reuse
 
-        student, notes = chosen_reuse(target, student, d)
+        training, notes = chosen_reuse(target, training, d)
     task = Task(
         target,
-        student,
+        training,
         n,
         d,
         steps,
         whole_number("seed", seed, least=0),
-        read_start(init, width=student.width, r=target.r),
         read_marks(record, steps),
         whole_number("test_samples", test_samples, least=2),
         dtype,
     )
-    _announce_memory(task, replicates)
+    _announce_memory(task, len(addresses))
     runs, failure, interrupted = _run(task, addresses, watcher(progress, "reused_batch"))
     if interrupted:
         notes.append("The run was interrupted: what was not simulated is NaN.")
@@ -278,7 +258,6 @@ def _dataset(task: Task, runs: list[list[State]], replicates: range) -> xr.Datas
         f"{name}_err": (dims, np.zeros(array.shape)) for name, (dims, array) in values.items()
     }
     errors["test_mse_err"] = (axes, found["test_mse_err"])
-    start = task.start
     return curve(
         values | errors,
         {
@@ -296,7 +275,6 @@ def _dataset(task: Task, runs: list[list[State]], replicates: range) -> xr.Datas
             "d": task.d,
             "steps": task.steps,
             "noise": task.target.noise,
-            "init": start if isinstance(start, str) else {"M": start[0], "Q": start[1]},
             "test_samples": task.test_samples,
             "dtype": task.dtype,
         },

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -10,12 +10,12 @@ from ..base.curves import curve
 from ..base.errors import NotConverged
 from ..base.memory import require_memory
 from ..base.progress import Progress, watcher
-from ..targets.activation import Activation
 from ..targets.sampled import Sampled, whole_number
-from ..targets.student import read_start, read_student
+from ..targets.student import Student
 from ..targets.target import as_target
+from ..targets.training import Settings, read_training
 from ._chain import Problem
-from ._readings import LABELS, check_room, multi_index, read_marks, recovery
+from ._readings import LABELS, check_room, multi_index, read_marks, read_replicates, recovery
 from ._run import Outcome, run_replicates, stable_factor
 
 if TYPE_CHECKING:
@@ -24,32 +24,17 @@ if TYPE_CHECKING:
 
 def sgd(
     target: Sampled | str,
+    student: Student | None = None,
     *,
     d: int,
-    width: int = 4,
-    activation: str | Activation = "relu(z)",
     steps: int | None = None,
     step_size: float | str = "auto",
-    rule: str = "plain",
-    inner_step_size: float | None = None,
-    inner_steps: int = 2,
-    radius: float | None = None,
-    interpolation: float | None = None,
-    loss: str = "square",
-    geometry: str = "euclidean",
     batch_size: int = 1,
-    readout: Any = "signs",
-    bias: Any = 0.0,
-    train_readout: float | None = None,
-    train_bias: float | None = None,
-    weight_decay: float = 0.0,
-    init: Any = "random",
     record: Any = 200,
-    replicates: int = 16,
-    first_replicate: int = 0,
+    replicates: int | range = 16,
     seed: int = 0,
-    workers: int | None = None,
     progress: Progress | bool = True,
+    **settings: Unpack[Settings],
 ) -> xr.Dataset:
     r"""One-pass SGD of a two-layer network, exact in law at dimension d, at a cost without d.
 
@@ -65,39 +50,34 @@ def sgd(
     ----------
     target : Target or str
         What is learned.
+    student : Student, optional
+        Network; ``width``, ``activation``, ``readout``, ``bias`` and ``init`` may say it instead.
     d : int
         Input dimension, at least r + width.
-    width, activation, rule, loss, geometry, batch_size, weight_decay
-        The student and its update, see :class:`gradone.targets.student.Student`.
     steps : int, optional
         Number of updates; by default a few times what the linear theory says the first direction
         needs.
     step_size : float or "auto"
         :math:`\eta`, of the order of 1/d for one sample per update. ``"auto"`` takes it from the
-        linear theory of the escape (and `inner_step_size` or `radius`, where the rule needs one and
-        none is given); ``attrs["notes"]`` says what was chosen, and when the rule cannot learn the
-        target, which one could.
-    inner_step_size, inner_steps, radius, interpolation
-        Numbers of the rules that look at a batch more than once.
-    readout, bias : "signs", float or array
-        Readout weights at the start (1, -1, 1, ... without 1/width, or an array), and biases.
-    train_readout, train_bias : float, optional
-        Their step sizes; they are fixed by default.
-    init : "random", "orthogonal" or {"M": ..., "Q": ...}
-        Rows of W independent and uniform on the unit sphere; M = 0 and Q = I; or given.
+        linear theory of the escape (and ``inner_step_size`` or ``radius``, where the rule needs one
+        and none is given); ``attrs["notes"]`` says what was chosen, and when the rule cannot learn
+        the target, which one could.
+    batch_size : int
+        Fresh samples for each update.
     record : int or array of int
         Number of logarithmically spaced times, or the numbers of updates after which to look.
-    replicates : int
-        Independent runs.
-    first_replicate : int
-        Address of the first of them: runs 4 to 7 are the same numbers alone and among 0 to 7.
+    replicates : int or range
+        Number of independent runs, or their addresses: runs ``range(4, 8)`` are the same numbers
+        alone and among 8. They share the processors; the results do not depend on how many.
     seed : int
         Seed of everything random; runs with other rules or step sizes see the same samples.
-    workers : int, optional
-        Threads; all processors by default. The results do not depend on it.
     progress : bool or Progress
         True draws a bar on a terminal for runs over two seconds. An object is told the progress by
         ``step(i, total)`` and stops the run by returning True.
+    **settings
+        Parameters of the student, and of its update: ``rule``, ``inner_step_size``,
+        ``inner_steps``, ``radius``, ``interpolation``, ``loss``, ``geometry``, ``train_readout``,
+        ``train_bias`` and ``weight_decay``, see :class:`gradone.targets.training.TrainedStudent`.
 
     Returns
     -------
@@ -130,48 +110,34 @@ def sgd(
     A single neuron on the sphere learns z1 in O(d) steps:
 
     >>> import gradone as gd
-    >>> run = gd.dynamics.sgd("z1", d=1000, width=1, activation="z", steps=3000, step_size=1e-3,
+    >>> student = gd.Student(width=1, activation="z")
+    >>> run = gd.dynamics.sgd("z1", student, d=1000, steps=3000, step_size=1e-3,
     ...                       loss="correlation", geometry="spherical", replicates=4)
     >>> bool((run.overlap.isel(step=-1) > 0.5).all())
     True
     """
     target = multi_index(as_target(target))
-    student = read_student(
-        width=width, activation=activation, step_size=step_size, rule=rule,
-        inner_step_size=inner_step_size, inner_steps=inner_steps, radius=radius,
-        interpolation=interpolation, loss=loss, geometry=geometry, batch_size=batch_size,
-        readout=readout, bias=bias, train_readout=train_readout, train_bias=train_bias,
-        weight_decay=weight_decay,
-    )  # fmt: skip
+    training = read_training(
+        student, caller=sgd, step_size=step_size, batch_size=batch_size, **settings
+    )
     d = whole_number("d", d)
-    check_room(d, target.r, student.width)
-    replicates = whole_number("replicates", replicates)
-    first = whole_number("first_replicate", first_replicate, least=0)
-    if workers is not None:
-        workers = whole_number("workers", workers)
+    check_room(d, target.r, training.width)
+    runs = read_replicates(replicates)
     notes: list[str] = []
-    if student.step_size == "auto" or steps is None:
+    if training.step_size == "auto" or steps is None:
         from ._auto import chosen_steps
 
-        student, suggested, notes = chosen_steps(target, student, d)
+        training, suggested, notes = chosen_steps(target, training, d)
         steps = suggested if steps is None else steps
     steps = whole_number("steps", steps)
     problem = Problem(
-        target,
-        student,
-        d,
-        steps,
-        whole_number("seed", seed, least=0),
-        read_start(init, width=student.width, r=target.r),
-        read_marks(record, steps),
+        target, training, d, steps, whole_number("seed", seed, least=0), read_marks(record, steps)
     )
-    _check_memory(problem, replicates)
-    outcome = run_replicates(
-        problem, replicates, first=first, workers=workers, progress=watcher(progress, "sgd")
-    )
+    _check_memory(problem, len(runs))
+    outcome = run_replicates(problem, runs, progress=watcher(progress, "sgd"))
     if outcome.interrupted:
         notes.append("The run was interrupted: what was not simulated is NaN.")
-    dataset = _dataset(problem, outcome, range(first, first + replicates), notes)
+    dataset = _dataset(problem, outcome, runs, notes)
     if outcome.diverged_at is not None:
         raise NotConverged(_divergence(problem, outcome), last=dataset)
     return dataset
@@ -215,11 +181,6 @@ def _dataset(problem: Problem, outcome: Outcome, replicates: range, notes: list[
         values[name] = (dims, array)
         values[f"{name}_err"] = (dims, np.zeros(array.shape))
     neurons = np.arange(1, student.width + 1)
-    start = problem.start
-    if not isinstance(start, str):
-        start_text: Any = {"M": start[0], "Q": start[1]}
-    else:
-        start_text = start
     dataset = curve(
         values,
         {
@@ -232,8 +193,7 @@ def _dataset(problem: Problem, outcome: Outcome, replicates: range, notes: list[
         source="simulation:sgd",
         target=problem.target.text,
         params=student.params
-        | {"d": problem.d, "steps": problem.steps, "noise": problem.target.noise}
-        | {"init": start_text},
+        | {"d": problem.d, "steps": problem.steps, "noise": problem.target.noise},
         seed=problem.seed,
         labels=LABELS,
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from ..base.errors import BadData, did_you_mean
 from ..dynamics import reused_batch, sgd
 from ..learners import LEARNERS
 from ..targets.sampled import whole_number
+from ..targets.training import parameters_of
 from ..theory import THEORIES
 from .metrics import OF_DIRECTIONS, OF_PREDICTIONS
 
@@ -34,9 +34,7 @@ _LISTS = frozenset(
     "bias coefficients eigenvalue outliers readout record second_layer time widths".split()
 )
 # A sweep sets these itself, or they do not change a number.
-_OWN = frozenset(
-    "self target random_state replicates first_replicate seed workers progress".split()
-)
+_OWN = frozenset("self target student random_state replicates seed progress".split())
 _OF_LEARNERS = ("d", "n", "test_samples", "dtype")
 _OF_ENGINES = {
     "sgd": ("overlap", "norm", "recovery", "readout", "bias"),
@@ -190,8 +188,8 @@ def one_value_is_a_list(name: str) -> bool:
 
 @lru_cache(maxsize=256)
 def _described(kind: str, name: str, thing: Any) -> Algorithm:
-    signature = inspect.signature(thing.predict if kind == "theory" else thing)
-    parameters = [p for p in signature.parameters.values() if p.name not in _OWN]
+    known = parameters_of(thing.predict if kind == "theory" else thing)
+    parameters = [p for p in known.values() if p.name not in _OWN]
     needed = tuple(p.name for p in parameters if p.default is p.empty and p.name != "channel")
     names = frozenset(p.name for p in parameters)
     if kind == "theory":

@@ -192,11 +192,9 @@ def _engine(
     run = ENGINES[name](
         target,
         **arguments,
-        replicates=1,
-        first_replicate=replicate,
+        replicates=range(replicate, replicate + 1),
         seed=seed,
         progress=False,
-        **({"workers": 1} if name == "sgd" else {}),
     )
     return _of_curve(run.isel(replicate=0, drop=True).drop_vars("time", errors="ignore"))
 

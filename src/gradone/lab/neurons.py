@@ -55,7 +55,7 @@ def training(target: Target, d: int, rule: str, seed: int) -> xr.Dataset:
     from ..dynamics import sgd
 
     settings = {**student(target), "rule": rule, "init": start(target, d, seed), "seed": seed}
-    return sgd(target, d=d, record=MARKS, replicates=1, workers=1, progress=False, **settings)
+    return sgd(target, d=d, record=MARKS, replicates=1, progress=False, **settings)
 
 
 def flow_of(target: Target, run: xr.Dataset) -> xr.Dataset:

@@ -1,240 +1,193 @@
-r"""The student of every dynamics: a two-layer network and how one update of it is made.
+r"""The student of every dynamics: a two-layer network before its first update.
 
 .. math:: f(x) = \sum_{j=1}^{p} a_j\,\sigma(\langle w_j, x\rangle + b_j)
 
-Simulations, flows and learners take the same arguments and read them here, once. Nothing here
-computes an update: those who do so check each other.
+Flows, engines and learners take the same student. How it is trained is said in :mod:`.training`.
 """
 
 from __future__ import annotations
 
-import math
-import numbers
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, get_args
+from functools import cached_property
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from ..base.errors import BadData, did_you_mean
+from ..base.errors import BadData, one_of
 from .activation import Activation
 from .sampled import whole_number
 
-Rule = Literal["plain", "extragradient", "sam", "sam_normalized", "k_steps", "look_ahead"]
-Loss = Literal["square", "correlation"]
-Geometry = Literal["euclidean", "projected", "spherical"]
 Start: TypeAlias = Literal["random", "orthogonal"] | tuple[np.ndarray, np.ndarray]
+Rows: TypeAlias = tuple[tuple[float, ...], ...]
 
-RULES: tuple[Rule, ...] = get_args(Rule)
-LOSSES: tuple[Loss, ...] = get_args(Loss)
-GEOMETRIES: tuple[Geometry, ...] = get_args(Geometry)
+INITS = ("random", "orthogonal")
 
-# Which of the optional numbers each rule reads.
-_READS: dict[Rule, frozenset[str]] = {
-    "plain": frozenset(),
-    "extragradient": frozenset({"inner_step_size"}),
-    "sam": frozenset({"inner_step_size"}),
-    "sam_normalized": frozenset({"radius"}),
-    "k_steps": frozenset(),
-    "look_ahead": frozenset({"inner_step_size", "interpolation"}),
-}
+
+class Overlaps(Mapping[str, Rows]):
+    """Overlaps M = W W*^T (width, r) and norms Q = W W^T (width, width) of the first weights.
+
+    Examples
+    --------
+    >>> Overlaps([[0.3]], [[1.0]])
+    {'M': ((0.3,),), 'Q': ((1.0,),)}
+    """
+
+    def __init__(self, M: Any, Q: Any) -> None:
+        self._matrices = {"M": _rows(M), "Q": _rows(Q)}
+
+    def __getitem__(self, name: str) -> Rows:
+        return self._matrices[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._matrices)
+
+    def __len__(self) -> int:
+        return len(self._matrices)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._matrices.values()))
+
+    def __repr__(self) -> str:
+        return repr(self._matrices)
 
 
 @dataclass(frozen=True)
 class Student:
-    r"""Two-layer student and the rule of its update; made by :func:`read_student`.
+    r"""Two-layer network :math:`f(x) = \sum_j a_j\,\sigma(\langle w_j, x\rangle + b_j)`.
 
     Parameters
     ----------
     width : int
         Number p of neurons.
-    activation : Activation
-        The function :math:`\sigma`.
-    step_size : float or "auto"
-        :math:`\eta`, which multiplies the gradient of the batch mean of (y - f)^2/2.
-    rule : str
-        With the gradient G(W) of the batch mean (minus the derivative of the loss), the step S is
-
-        - ``"plain"``: S = eta G(W);
-        - ``"extragradient"``: S = eta G(W + inner_step_size G(W));
-        - ``"sam"``: S = eta G(W - abs(inner_step_size) G(W));
-        - ``"sam_normalized"``: S = eta G(W - radius U), U = G(W) over its Frobenius norm;
-        - ``"k_steps"``: `inner_steps` plain steps of size eta on the same batch, S their sum;
-        - ``"look_ahead"``: `inner_steps` plain steps of size inner_step_size (eta if it is None) on
-          the same batch, S = interpolation times their sum.
-    loss : str
-        ``"square"``: e = y - f; ``"correlation"``: e = y; the gradient of neuron j is the mean of
-        a_j e sigma'(lambda_j + b_j) x.
-    geometry : str
-        ``"euclidean"``: W <- (1 - eta weight_decay) W + S; ``"projected"``: the same, then rows of
-        unit norm; ``"spherical"``: S_j is first made orthogonal to w_j. Inner moves are Euclidean
-        in every geometry, and move W alone.
-    batch_size : int
-        Fresh samples for each update.
-    readout, bias : tuple of float
-        a and b at the start, one for each neuron.
-    train_readout, train_bias : float or None
-        Their step sizes: a_j += train_readout mean(e sigma(lambda_j)) and b_j += train_bias
-        mean(a_j e sigma'(lambda_j)) with the a of before the update; fields and e are those at
-        which the last gradient is taken for ``"extragradient"`` and the two kinds of SAM, those
-        before the update for the other rules.
-    weight_decay : float
-        Decay of W, once for each update.
-    """
-
-    width: int
-    activation: Activation
-    step_size: float | Literal["auto"]
-    rule: Rule
-    inner_step_size: float | None
-    inner_steps: int
-    radius: float | None
-    interpolation: float | None
-    loss: Loss
-    geometry: Geometry
-    batch_size: int
-    readout: tuple[float, ...]
-    bias: tuple[float, ...]
-    train_readout: float | None
-    train_bias: float | None
-    weight_decay: float
-
-    @property
-    def eta(self) -> float:
-        """The step size as a number."""
-        if self.step_size == "auto":
-            raise BadData('step_size="auto" must be replaced by a number first')
-        return self.step_size
-
-    @property
-    def inner_eta(self) -> float:
-        """Signed size of the inner moves: negative for SAM, the step size where none is given."""
-        size = self.eta if self.inner_step_size is None else self.inner_step_size
-        return -abs(size) if self.rule == "sam" else size
-
-    @property
-    def params(self) -> dict[str, Any]:
-        """Plain data that name the student in the attributes of a curve."""
-        named = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return named | {"activation": self.activation.text}
-
-
-def read_student(
-    *,
-    width: int = 4,
-    activation: str | Activation = "relu(z)",
-    step_size: float | str = "auto",
-    rule: str = "plain",
-    inner_step_size: float | None = None,
-    inner_steps: int = 2,
-    radius: float | None = None,
-    interpolation: float | None = None,
-    loss: str = "square",
-    geometry: str = "euclidean",
-    batch_size: int = 1,
-    readout: Any = "signs",
-    bias: Any = 0.0,
-    train_readout: float | None = None,
-    train_bias: float | None = None,
-    weight_decay: float = 0.0,
-    flow: bool = False,
-) -> Student:
-    """Student from the arguments of a user, all of them checked.
-
-    Parameters
-    ----------
-    width, step_size, rule, inner_step_size, inner_steps, radius, interpolation, loss, geometry
-        See :class:`Student`.
-    activation : str
-        Function of ``z``, for example ``"tanh(z + 0.2)"``.
-    batch_size, train_readout, train_bias, weight_decay
-        See :class:`Student`.
-    readout : "signs" or array
-        ``"signs"`` is 1, -1, 1, ...; an array has one number for each neuron. There is no factor
-        1/width: write it here if it is wanted.
+    activation : str or Activation
+        Function :math:`\sigma` of ``z``, for example ``"tanh(z + 0.2)"``.
+    readout : "signs", float or array
+        Second layer a at the start: 1, -1, 1, ...; one number for all neurons; or one for each.
+        There is no factor 1/width: write it here if it is wanted.
     bias : float or array
-        One number for all neurons, or one for each.
-    flow : bool
-        Whether step sizes are in units of a flow, in which many updates make one unit of time: the
-        decay may then be of any size.
+        Biases b at the start: one number for all neurons, or one for each.
+    init : "random", "orthogonal", {"M": ..., "Q": ...} or array (width, d)
+        First weights W: independent rows, uniform on the unit sphere; orthonormal rows without
+        overlap with the target (M = 0, Q = I); given overlaps M = W W*^T and norms Q = W W^T
+        (Q = I if it is left out), for theories and engines; the weights themselves, for learners.
 
     Examples
     --------
-    >>> student = read_student(width=3, step_size=1e-3, rule="sam", inner_step_size=2e-4)
-    >>> student.readout, student.inner_eta
-    ((1.0, -1.0, 1.0), -0.0002)
-    >>> read_student(step_size=0.1, rule="extragradient")
-    Traceback (most recent call last):
-    gradone.base.errors.BadData: the rule 'extragradient' needs inner_step_size=...; ...
-    """
-    width = whole_number("width", width)
-    batch_size = whole_number("batch_size", batch_size)
-    inner_steps = whole_number("inner_steps", inner_steps)
-    named_rule: Any = _one_of("rule", rule, RULES)
-    if step_size != "auto":
-        step_size = _number("step_size", step_size, hint='; "auto" chooses it')
-    optional = {
-        "inner_step_size": inner_step_size, "radius": radius, "interpolation": interpolation,
-    }  # fmt: skip
-    for name, value in optional.items():
-        if value is None:
-            continue
-        if name not in _READS[named_rule]:
-            raise BadData(
-                f"{name} has no meaning for the rule '{rule}'; leave it out, or choose another rule"
-            )
-        signed = name == "inner_step_size" and named_rule in ("extragradient", "sam")
-        optional[name] = _number(name, value, signed=signed)
-    _check_needed(named_rule, optional, automatic=step_size == "auto")
-    weight_decay = 0.0 if weight_decay == 0 else _number("weight_decay", weight_decay)
-    if step_size != "auto" and not flow:
-        check_decay(float(step_size), weight_decay)
-    trained: dict[str, float | None] = {
-        name: None if value is None else _number(name, value)
-        for name, value in (("train_readout", train_readout), ("train_bias", train_bias))
-    }
-    return Student(
-        width=width,
-        activation=activation if isinstance(activation, Activation) else Activation(activation),
-        step_size=step_size,  # type: ignore[arg-type]
-        rule=named_rule,
-        inner_steps=inner_steps,
-        loss=_one_of("loss", loss, LOSSES),  # type: ignore[arg-type]
-        geometry=_one_of("geometry", geometry, GEOMETRIES),  # type: ignore[arg-type]
-        batch_size=batch_size,
-        readout=_read_readout(readout, width),
-        bias=_per_neuron("bias", bias, width),
-        weight_decay=weight_decay,
-        **optional,
-        **trained,
-    )
-
-
-def read_start(init: Any, *, width: int, r: int) -> Start:
-    """Start of a run: its name, or the checked overlaps M (width, r) and norms Q (width, width).
-
-    Parameters
-    ----------
-    init : "random", "orthogonal" or mapping
-        ``"random"``: independent rows of W, uniform on the unit sphere; ``"orthogonal"``: M = 0 and
-        Q = I; ``{"M": ..., "Q": ...}``: overlaps W W*^T and norms W W^T, Q = I if it is left out.
-
-    Examples
-    --------
-    >>> M, Q = read_start({"M": [[0.3]]}, width=1, r=1)
-    >>> M, Q
-    (array([[0.3]]), array([[1.]]))
-    >>> read_start({"M": [[1.3]]}, width=1, r=1)
+    >>> student = Student(width=3, bias=0.2)
+    >>> student
+    Student(width=3, activation='relu(z)', readout='signs', bias=0.2, init='random')
+    >>> student.a, student.b
+    ((1.0, -1.0, 1.0), (0.2, 0.2, 0.2))
+    >>> Student(width=1, init={"M": [[1.3]]})
     Traceback (most recent call last):
     gradone.base.errors.BadData: init: Q - M M^T must have no negative eigenvalue, ...
     """
+
+    width: int = 4
+    activation: str | Activation = "relu(z)"
+    readout: Any = "signs"
+    bias: Any = 0.0
+    init: Any = "random"
+
+    def __post_init__(self) -> None:
+        width = whole_number("width", self.width)
+        checked = {
+            "width": width,
+            "activation": _text(self.activation),
+            "readout": _read_readout(self.readout, width),
+            "bias": _per_neuron("bias", self.bias, width),
+            "init": _read_init(self.init, width),
+        }
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+
+    @cached_property
+    def sigma(self) -> Activation:
+        r"""The function :math:`\sigma`."""
+        return Activation(str(self.activation))
+
+    @property
+    def a(self) -> tuple[float, ...]:
+        """Second layer at the start, one number for each neuron."""
+        if self.readout == "signs":
+            return tuple(1.0 if j % 2 == 0 else -1.0 for j in range(self.width))
+        return _spread(self.readout, self.width)
+
+    @property
+    def b(self) -> tuple[float, ...]:
+        """Biases at the start, one for each neuron."""
+        return _spread(self.bias, self.width)
+
+    def start(self, r: int) -> Start:
+        """Start in the space of a target of r directions: its name, or M (width, r) and Q.
+
+        Examples
+        --------
+        >>> Student(width=1, init={"M": [[0.3]]}).start(1)
+        (array([[0.3]]), array([[1.]]))
+        """
+        if isinstance(self.init, tuple):
+            raise BadData(
+                "init: an array of weights starts a learner; theories and engines have no vectors "
+                'of dimension d and take overlaps {"M": ..., "Q": ...}'
+            )
+        if isinstance(self.init, str):
+            name: Any = self.init
+            return name
+        M, Q = (np.array(self.init[name]) for name in ("M", "Q"))
+        if M.shape[1] != r:
+            raise BadData(
+                f"init: M must have a column for each of the {r} directions of the target, got "
+                f"shape {M.shape}"
+            )
+        return M, Q
+
+
+def _text(activation: Any) -> str:
+    """Text of an activation that can be read."""
+    return (activation if isinstance(activation, Activation) else Activation(activation)).text
+
+
+def _rows(matrix: Any) -> Rows:
+    return tuple(tuple(map(float, row)) for row in matrix)
+
+
+def _spread(value: Any, width: int) -> tuple[float, ...]:
+    return value if isinstance(value, tuple) else (value,) * width
+
+
+def _per_neuron(name: str, value: Any, width: int) -> float | tuple[float, ...]:
+    """One finite number for all neurons, or a tuple with one for each."""
+    try:
+        numbers = np.asarray(value)
+        numbers = numbers.astype(np.float64) if numbers.dtype.kind in "fiu" else np.empty((0, 0))
+    except ValueError:  # ragged
+        numbers = np.empty((0, 0))
+    if numbers.shape not in ((), (width,)) or not np.isfinite(numbers).all():
+        raise BadData(f"{name} needs {width} finite numbers, one for each neuron, got {value!r}")
+    return tuple(map(float, numbers)) if numbers.ndim else float(numbers)
+
+
+def _read_readout(readout: Any, width: int) -> str | float | tuple[float, ...]:
+    if isinstance(readout, str):
+        return one_of("readout", readout, ("signs",), more=", a number, or one for each neuron")
+    a = _per_neuron("readout", readout, width)
+    if not np.any(a):
+        raise BadData("readout must not be 0 for every neuron: no neuron would receive a gradient")
+    return a
+
+
+def _read_init(init: Any, width: int) -> str | Overlaps | Rows:
+    if isinstance(init, str):
+        more = ', {"M": ..., "Q": ...} or an array of weights'
+        return one_of("init", init, INITS, more=more)
     if not isinstance(init, Mapping):
-        name: Any = _one_of("init", init, ("random", "orthogonal"), more=' or {"M": ..., "Q": ...}')
-        return name
+        return _rows(_matrix("the weights", init, width, None))
     if set(init) - {"M", "Q"} or "M" not in init:
         raise BadData(f"init needs the key 'M' and may have 'Q', got {sorted(map(str, init))}")
-    M = _matrix("M", init["M"], (width, r))
-    Q = _matrix("Q", init.get("Q", np.eye(width)), (width, width))
+    M = _matrix("M", init["M"], width, None)
+    Q = _matrix("Q", init.get("Q", np.eye(width)), width, width)
     scale = float(np.abs(Q).max())
     if np.abs(Q - Q.T).max() > 1e-12 * scale:
         raise BadData("init: Q must be symmetric")
@@ -247,78 +200,17 @@ def read_start(init: Any, *, width: int, r: int) -> Start:
             f"init: Q - M M^T must have no negative eigenvalue, got {lowest:.3g}: no weights have "
             "these overlaps; make M smaller or Q larger"
         )
-    return M, Q
+    return Overlaps(M, Q)
 
 
-def check_decay(step_size: float, weight_decay: float) -> None:
-    """Refuse a decay that would turn the weights around in one update.
-
-    Examples
-    --------
-    >>> check_decay(0.5, 3.0)
-    Traceback (most recent call last):
-    gradone.base.errors.BadData: step_size * weight_decay must be below 1, got 1.5: ...
-    """
-    if step_size * weight_decay >= 1:
-        raise BadData(
-            f"step_size * weight_decay must be below 1, got {step_size * weight_decay:g}: "
-            "the decay would turn the weights around; use a smaller weight_decay"
-        )
-
-
-def _check_needed(rule: Rule, given: Mapping[str, Any], *, automatic: bool) -> None:
-    needed = _READS[rule] - ({"inner_step_size"} if rule == "look_ahead" or automatic else set())
-    for name in sorted(needed - ({"radius"} if automatic else set())):
-        if given[name] is None:
-            raise BadData(f"the rule '{rule}' needs {name}=...; it has no default value")
-
-
-def _one_of(what: str, given: Any, known: tuple[str, ...], *, more: str = "") -> str:
-    if isinstance(given, str) and given in known:
-        return given
-    raise BadData(
-        f"unknown {what} {given!r}; it is one of {', '.join(map(repr, known))}{more}."
-        + did_you_mean(str(given), known)
-    )
-
-
-def _number(name: str, value: Any, *, signed: bool = False, hint: str = "") -> float:
-    if isinstance(value, numbers.Real) and not isinstance(value, bool):
-        number = float(value)
-        if math.isfinite(number) and (number > 0 or (signed and number)):
-            return number
-    what = "other than 0" if signed else "> 0"
-    raise BadData(f"{name} must be a finite number {what}, got {value!r}{hint}")
-
-
-def _per_neuron(name: str, value: Any, width: int) -> tuple[float, ...]:
-    try:
-        numbers_ = np.asarray(value)
-        numbers_ = numbers_.astype(np.float64) if numbers_.dtype.kind in "fiu" else np.empty((0, 0))
-    except ValueError:  # ragged
-        numbers_ = np.empty((0, 0))
-    if numbers_.ndim == 0:
-        numbers_ = np.full(width, numbers_)
-    if numbers_.shape != (width,) or not np.isfinite(numbers_).all():
-        raise BadData(f"{name} needs {width} finite numbers, one for each neuron, got {value!r}")
-    return tuple(map(float, numbers_))
-
-
-def _read_readout(readout: Any, width: int) -> tuple[float, ...]:
-    if isinstance(readout, str):
-        _one_of("readout", readout, ("signs",), more=" or an array with one number for each neuron")
-        return tuple(1.0 if j % 2 == 0 else -1.0 for j in range(width))
-    a = _per_neuron("readout", readout, width)
-    if not any(a):
-        raise BadData("readout must not be 0 for every neuron: no neuron would receive a gradient")
-    return a
-
-
-def _matrix(name: str, value: Any, shape: tuple[int, int]) -> np.ndarray:
+def _matrix(name: str, value: Any, rows: int, columns: int | None) -> np.ndarray:
     try:
         matrix = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
         matrix = np.empty(0)
-    if matrix.shape != shape or not np.isfinite(matrix).all():
-        raise BadData(f"init: {name} must be finite numbers of shape {shape}, got {value!r}")
+    fits = matrix.ndim == 2 and matrix.shape[0] == rows and columns in (None, matrix.shape[1])
+    if not fits or not matrix.size or not np.isfinite(matrix).all():
+        shape = f"{rows} rows" if columns is None else f"shape ({rows}, {columns})"
+        got = f"an array of shape {matrix.shape}" if matrix.size > 8 else repr(value)
+        raise BadData(f"init: {name} must be finite numbers, {shape}, got {got}")
     return matrix

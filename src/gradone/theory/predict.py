@@ -14,6 +14,7 @@ from ..base.curves import STATUS, check_curve
 from ..base.errors import BadData, NotConverged, no_such_parameter
 from ..targets.sampled import Sampled
 from ..targets.target import as_target
+from ..targets.training import parameters_of
 from ._registry import THEORIES, Theory, obstacle, refusal
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def predict(
 
 def checked_axes(theory: Theory, given: Mapping[str, Any]) -> dict[str, Any]:
     """Arguments of a theory, known and complete, the axes among them as arrays of floats."""
-    parameters = inspect.signature(theory.predict).parameters
+    parameters = parameters_of(theory.predict)
     allowed = [p for p in parameters if p != "target"]
     for argument in given:
         if argument not in allowed:

@@ -22,7 +22,7 @@ from ...base.errors import BadData, did_you_mean
 from ...calculus.hermite import normal_density
 from ...calculus.line import gauss_legendre
 from ...targets.activation import Activation
-from ...targets.student import LOSSES, RULES, Loss, Rule
+from ...targets.training import LOSSES, RULES, Loss, Rule
 
 _REACH = 9.0  # a standard normal variable is never farther out
 _CELLS = 16

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from ...base.errors import BadData, OutOfRegime
 from ...targets.activation import Activation
-from ...targets.student import Loss, Rule
 from ...targets.target import Target
+from ...targets.training import Loss, Rule
 from ..frame import natural_frame
 from .integrals import moments
 from .rules import Update

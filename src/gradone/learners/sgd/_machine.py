@@ -11,7 +11,7 @@ import numpy as np
 
 from ...targets.language.compiled import load_module, module_source, pattern
 from ...targets.language.expression import Expression
-from ...targets.student import GEOMETRIES, Rule, Student
+from ...targets.training import GEOMETRIES, Rule, TrainedStudent
 
 _PATTERN = Path(__file__).with_name("_descent.py")
 _KINDS: dict[Rule, int] = {
@@ -26,7 +26,7 @@ class Network:
 
     Parameters
     ----------
-    student : Student
+    student : TrainedStudent
         The network and its update; the step size is a number.
     weights : ndarray (width, d)
         First weights, in the precision of the samples; they are changed in place.
@@ -35,8 +35,8 @@ class Network:
 
     Examples
     --------
-    >>> from gradone.targets.student import read_student
-    >>> student = read_student(width=1, activation="z", step_size=0.5)
+    >>> from gradone.targets.training import read_training
+    >>> student = read_training(width=1, activation="z", step_size=0.5)
     >>> network = Network(student, np.zeros((1, 2)))
     >>> errors = network.train(np.array([[1.0, 0.0], [1.0, 2.0]]), np.array([1.0, 1.0]))
     >>> errors, network.weights, network.updates
@@ -45,15 +45,15 @@ class Network:
 
     def __init__(
         self,
-        student: Student,
+        student: TrainedStudent,
         weights: np.ndarray,
         readout: np.ndarray | None = None,
         bias: np.ndarray | None = None,
     ) -> None:
         self.student = student
         self.weights = weights
-        self.readout = np.array(student.readout if readout is None else readout)
-        self.bias = np.array(student.bias if bias is None else bias)
+        self.readout = np.array(student.a if readout is None else readout)
+        self.bias = np.array(student.b if bias is None else bias)
         self.updates = 0
         self.diverged = False
         self._descend: Callable[..., int] | None = None  # compiled on the first update
@@ -61,7 +61,7 @@ class Network:
     def __call__(self, X: np.ndarray) -> np.ndarray:
         """Values f (n,) at the rows of X."""
         fields = (X @ self.weights.T).astype(np.float64)
-        return self.student.activation(fields + self.bias) @ self.readout
+        return self.student.sigma(fields + self.bias) @ self.readout
 
     def train(self, X: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Make one update for every batch of rows; y - f of each row before its update.
@@ -80,7 +80,7 @@ class Network:
         inner = -(s.radius or 0.0) if s.rule == "sam_normalized" else s.inner_eta
         repeated_eta = s.eta if s.rule == "k_steps" else inner
         if self._descend is None:
-            self._descend = _compiled(s.activation.expression)
+            self._descend = _compiled(s.sigma.expression)
         made = self._descend(
             self.weights, self.readout, self.bias, X, y, errors,
             s.batch_size,

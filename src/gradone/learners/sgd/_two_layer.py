@@ -12,7 +12,8 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from ...base.arrays import array_namespace, check_new, like, to_numpy
 from ...base.errors import BadData, NotConverged
 from ...targets.sampled import whole_number
-from ...targets.student import Student, check_decay, read_student
+from ...targets.student import INITS
+from ...targets.training import TrainedStudent, check_decay, read_training
 from .._standardize import chunk_rows, row_blocks, standardization
 from ._machine import Network
 
@@ -20,14 +21,14 @@ _SHARE = 0.25  # of the largest stable step
 _ROWS = 4096  # that the curvature is estimated from
 _INNER = 0.5  # inner step over outer step
 _RADIUS = 0.05
-_STUDENT = tuple(field.name for field in fields(Student))
+_STUDENT = tuple(field.name for field in fields(TrainedStudent))
 
 
 class TwoLayerLearner(RegressorMixin, BaseEstimator):
     r"""Base of the learners with a network :math:`f(x) = \sum_j a_j \sigma(w_j \cdot x + b_j)`.
 
-    A learner has the parameters of the student (:func:`read_student`), ``standardize``, ``init``,
-    ``chunk_size`` and ``random_state``.
+    A learner has the parameters of a student and of its update (:func:`read_training`),
+    ``standardize``, ``chunk_size`` and ``random_state``.
     """
 
     weights_: Any
@@ -81,7 +82,7 @@ class TwoLayerLearner(RegressorMixin, BaseEstimator):
         """
         rows = to_numpy(X)
         given = {name: getattr(self, name) for name in _STUDENT}
-        student = read_student(**given | {"batch_size": batch_size})
+        student = read_training(**given | {"batch_size": batch_size})
         if not isinstance(self.standardize, bool | np.bool_):
             raise BadData(f"standardize must be True or False, got {self.standardize!r}")
         if self.chunk_size is not None:
@@ -106,26 +107,27 @@ class TwoLayerLearner(RegressorMixin, BaseEstimator):
         self.n_iter_ = 0
         return Network(student, self._first(student, d, rng).astype(rows.dtype))
 
-    def _stable_step(self, student: Student, rows: np.ndarray) -> float:
+    def _stable_step(self, student: TrainedStudent, rows: np.ndarray) -> float:
         return stable_step(student, self._inputs(rows[:_ROWS]), reused=self._reused)
 
-    def _first(self, student: Student, d: int, rng: np.random.Generator) -> np.ndarray:
+    def _first(self, student: TrainedStudent, d: int, rng: np.random.Generator) -> np.ndarray:
         """First weights (width, d)."""
         p = student.width
-        if not isinstance(self.init, str):
-            weights = np.array(self.init, dtype=np.float64)
-            if weights.shape != (p, d) or not np.isfinite(weights).all():
+        if isinstance(student.init, tuple):
+            weights = np.array(student.init)
+            if weights.shape != (p, d):
                 raise BadData(
-                    f"init must be 'random', 'orthogonal' or finite weights of shape ({p}, {d}), "
-                    f"got an array of shape {weights.shape}"
+                    f"init must have {d} columns, one for each feature, got an array of shape "
+                    f"{weights.shape}"
                 )
             return weights
-        if self.init not in ("random", "orthogonal"):
+        if student.init not in INITS:
             raise BadData(
-                f"init must be 'random', 'orthogonal' or an array of weights, got {self.init!r}"
+                "init: overlaps start a theory or an engine; a learner does not know the target "
+                "and takes 'random', 'orthogonal' or an array of weights"
             )
         weights = rng.standard_normal((p, d))
-        if self.init == "orthogonal":
+        if student.init == "orthogonal":
             if p > d:
                 raise BadData(
                     f"{p} neurons cannot be orthogonal in d = {d} dimensions; "
@@ -160,7 +162,7 @@ class TwoLayerLearner(RegressorMixin, BaseEstimator):
         return tags
 
 
-def stable_step(student: Student, X: np.ndarray, *, reused: bool) -> float:
+def stable_step(student: TrainedStudent, X: np.ndarray, *, reused: bool) -> float:
     r"""Largest step at which small errors shrink in mean square, for random unit neurons.
 
     With the second moments :math:`C = E[x x^\top]` of the inputs and batches of b samples,
@@ -170,17 +172,17 @@ def stable_step(student: Student, X: np.ndarray, *, reused: bool) -> float:
 
     Parameters
     ----------
-    student : Student
+    student : TrainedStudent
         The network.
     X : ndarray (n, d)
         Rows that stand for all.
     reused : bool
         Whether every update sees all rows: then there is no term with b.
     """
-    slope2 = student.activation.derivative().expression.second_moment().value
+    slope2 = student.sigma.derivative().expression.second_moment().value
     trace = float(np.einsum("ij,ij->", X, X, dtype=np.float64)) / len(X)
     top = _largest_eigenvalue(X)
-    curvature = sum(a * a for a in student.readout) * slope2
+    curvature = sum(a * a for a in student.a) * slope2
     curvature *= top + (0.0 if reused else trace / student.batch_size)
     return 2.0 / curvature if curvature > 0 and math.isfinite(curvature) else 1.0
 
@@ -198,7 +200,7 @@ def _largest_eigenvalue(X: np.ndarray, iterations: int = 12) -> float:
     return value
 
 
-def _with_steps(student: Student, eta: float) -> Student:
+def _with_steps(student: TrainedStudent, eta: float) -> TrainedStudent:
     """The student with a step size, and the inner ones that were left open."""
     given: dict[str, Any] = {"step_size": eta}
     if student.rule in ("extragradient", "sam") and student.inner_step_size is None:

@@ -46,7 +46,7 @@ class ReusedBatch(CallbackSupportMixin, TwoLayerLearner):
         quarter of the largest step that is stable at the start [GD-4].
     rule : str
         ``"plain"``, ``"extragradient"``, ``"sam"``, ``"sam_normalized"``, ``"k_steps"`` or
-        ``"look_ahead"``: see :class:`gradone.targets.student.Student`.
+        ``"look_ahead"``: see :class:`gradone.targets.training.TrainedStudent`.
     inner_step_size, inner_steps, radius, interpolation : optional
         Numbers of the rules. With ``step_size="auto"`` the inner step is half the step, the radius
         0.05.

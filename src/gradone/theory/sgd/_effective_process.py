@@ -34,8 +34,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...calculus.sobol import MAX_DIMENSION, SobolSequence, gaussian_points
-from ...targets.student import Student
 from ...targets.target import Target
+from ...targets.training import TrainedStudent
 
 # Fields of a network that learns stay of order one.
 _DIVERGED = 1e6
@@ -61,7 +61,7 @@ class Trajectory:
 
 
 def solve(
-    student: Student,
+    student: TrainedStudent,
     target: Target,
     start: tuple[np.ndarray, np.ndarray],
     alpha: float,
@@ -75,8 +75,8 @@ def solve(
     clean = target(z.T)
     y = clean + np.sqrt(target.noise) * draws[r] if target.noise else clean
     eta, keep = student.eta, 1 - student.eta * student.weight_decay
-    a, b = np.array(student.readout), np.array(student.bias)
-    sigma, slope = student.activation, student.activation.derivative()
+    a, b = np.array(student.a), np.array(student.b)
+    sigma, slope = student.sigma, student.sigma.derivative()
 
     perpendicular = Q0 - M @ M.T
     phi = np.empty((steps * p, S))
@@ -121,7 +121,7 @@ def solve(
     return out
 
 
-def draw_count(student: Student, target: Target, steps: int) -> int:
+def draw_count(student: TrainedStudent, target: Target, steps: int) -> int:
     """Random numbers behind one sample: directions, label noise, a field for each step."""
     return target.r + (target.noise > 0) + student.width * (steps + 1)
 

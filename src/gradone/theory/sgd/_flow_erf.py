@@ -22,8 +22,8 @@ import numpy as np
 from ...targets.language.evaluate import constant_value
 from ...targets.language.structure import affine_form
 from ...targets.language.tree import Call, Node, Product, Quotient, Sum, is_constant
-from ...targets.student import Student
 from ...targets.target import Target
+from ...targets.training import TrainedStudent
 from ._flow_means import MeanRule, Means
 from ._flow_push import Neurons
 
@@ -75,7 +75,7 @@ class ErfMeans(MeanRule):
 
     Parameters
     ----------
-    student : Student
+    student : TrainedStudent
         Plain rule, no bias; its activation is a multiple of erf(k z).
     target : Target
         A sum of erf of linear forms.
@@ -83,20 +83,20 @@ class ErfMeans(MeanRule):
 
     is_smooth = True
 
-    def __init__(self, student: Student, target: Target) -> None:
+    def __init__(self, student: TrainedStudent, target: Target) -> None:
         terms = erf_terms(target.expression.tree, target.r)
-        neuron = erf_terms(student.activation.expression.tree, 1)
+        neuron = erf_terms(student.sigma.expression.tree, 1)
         assert terms is not None
         assert neuron is not None
         self._student, self._target, self._noise = student, terms, target.noise
         self._height, self._stretch = float(neuron.coefficients[0]), float(neuron.rows[0, 0])
 
     @staticmethod
-    def covers(student: Student, target: Target) -> bool:
+    def covers(student: TrainedStudent, target: Target) -> bool:
         """Whether student and target have the form that is needed."""
-        if student.rule != "plain" or any(student.bias) or student.train_bias is not None:
+        if student.rule != "plain" or any(student.b) or student.train_bias is not None:
             return False
-        neuron = erf_terms(student.activation.expression.tree, 1)
+        neuron = erf_terms(student.sigma.expression.tree, 1)
         if neuron is None or len(neuron.coefficients) != 1:
             return False
         return erf_terms(target.expression.tree, target.r) is not None

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...targets.student import Student
+from ...targets.training import TrainedStudent
 from ._flow_means import MeanRule
 from ._flow_push import Neurons
 
@@ -28,7 +28,7 @@ class Trajectory(NamedTuple):
 
 def integrate(
     means: MeanRule,
-    student: Student,
+    student: TrainedStudent,
     start: Neurons,
     times: np.ndarray,
     *,
@@ -47,7 +47,7 @@ def integrate(
     ----------
     means : MeanRule
         How the means are computed.
-    student : Student
+    student : TrainedStudent
         With d times the step sizes.
     start : Neurons
         State at time 0.
@@ -126,7 +126,7 @@ def _size(neurons: Neurons) -> float:
 
 
 def _velocity(
-    means: MeanRule, student: Student, neurons: Neurons, *, second_order: bool
+    means: MeanRule, student: TrainedStudent, neurons: Neurons, *, second_order: bool
 ) -> Neurons:
     """Time derivative of a state."""
     found = means(neurons)

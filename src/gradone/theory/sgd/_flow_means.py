@@ -197,7 +197,7 @@ class LineMeans(MeanRule):
         edges = [*np.linspace(-_REACH, _REACH, 13), *np.clip(target.kinks, -_REACH, _REACH)]
         if not push.is_plain:
             # At these labels a jump appears in the field: the averages over it have a kink there.
-            a = push.student.readout[0] * (push.student.loss == "square")
+            a = push.student.a[0] * (push.student.loss == "square")
             for kink in push.activation.kinks:
                 level = a * float(push.activation(kink))
                 try:
@@ -232,7 +232,7 @@ class LineMeans(MeanRule):
         if self._jumps_at is None or self._jumps_at[0] != a:
             s = self._push.student
             inner = 0.0 if s.rule in ("plain", "sam_normalized") else s.inner_eta / s.batch_size
-            update = Update(s.activation, s.rule, s.loss, a, inner, s.inner_steps, s.radius or 0.0)
+            update = Update(s.sigma, s.rule, s.loss, a, inner, s.inner_steps, s.radius or 0.0)
             self._jumps_at = a, update.jumps(self._y)
         return self._jumps_at[1]
 

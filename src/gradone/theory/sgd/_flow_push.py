@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...targets.activation import Activation
-from ...targets.student import Student
+from ...targets.training import TrainedStudent
 
 
 class Neurons(NamedTuple):
@@ -67,14 +67,14 @@ class Push:
 
     Parameters
     ----------
-    student : Student
+    student : TrainedStudent
         With d times the step sizes, and :math:`\sqrt d` times the radius.
     """
 
-    def __init__(self, student: Student) -> None:
+    def __init__(self, student: TrainedStudent) -> None:
         self.student = student
-        self.activation: Activation = student.activation
-        self._slope = student.activation.derivative()
+        self.activation: Activation = student.sigma
+        self._slope = student.sigma.derivative()
 
     @property
     def is_plain(self) -> bool:

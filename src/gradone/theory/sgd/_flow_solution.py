@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...targets.student import Student
 from ...targets.target import Target
+from ...targets.training import TrainedStudent
 from ._flow_erf import ErfMeans
 from ._flow_integrate import Trajectory, integrate
 from ._flow_means import LineMeans, MeanRule, SobolMeans
@@ -39,7 +39,7 @@ class Flow(NamedTuple):
 
 def solve_flow(
     target: Target,
-    student: Student,
+    student: TrainedStudent,
     start: Neurons,
     times: np.ndarray,
     *,
@@ -70,7 +70,7 @@ def _is_good(value: np.ndarray, error: np.ndarray) -> bool:
 def _solution(
     fine: list[MeanRule],
     rough: MeanRule,
-    student: Student,
+    student: TrainedStudent,
     start: Neurons,
     times: np.ndarray,
     *,
@@ -119,7 +119,7 @@ def _looks(times: np.ndarray) -> np.ndarray:
 
 
 def _mean_rules(
-    target: Target, student: Student, M: np.ndarray, points: int
+    target: Target, student: TrainedStudent, M: np.ndarray, points: int
 ) -> tuple[list[MeanRule], MeanRule]:
     """Rules whose solutions are averaged, and the one of the rougher solution."""
     push = Push(student)
@@ -141,7 +141,7 @@ def _quantile(n: int) -> float:
     return float(stdtrit(n - 1, 0.995)) / math.sqrt(n)
 
 
-def _quantities(run: Trajectory, student: Student) -> dict[str, np.ndarray]:
+def _quantities(run: Trajectory, student: TrainedStudent) -> dict[str, np.ndarray]:
     """What a user sees of a solution."""
     Q = run.M @ run.M.transpose(0, 2, 1) + run.rest
     found = {

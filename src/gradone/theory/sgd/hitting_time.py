@@ -14,7 +14,7 @@ for both losses (the output of the student does not pull along the sphere), and
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Literal, Unpack
 
 import numpy as np
 
@@ -22,31 +22,29 @@ from ...analysis.escape import escape
 from ...analysis.frame import natural_frame
 from ...base.errors import BadData
 from ...base.estimate import Estimate
-from ...targets.activation import Activation
 from ...targets.language.expression import Expression
 from ...targets.language.tree import multiply, power
 from ...targets.sampled import whole_number
-from ...targets.student import Student, read_student
+from ...targets.student import Student
 from ...targets.target import Target
+from ...targets.training import Settings, TrainedStudent, read_training
 
 _DEGREE = 60
 _GRID = 2000
+_ONE_NEURON = (
+    "hitting_time follows one neuron without a bias on the sphere; gd.dynamics.sgd simulates others"
+)
+_UNREAD = frozenset("width bias init geometry train_readout train_bias weight_decay".split())
 
 
 def hitting_time(
     target: Target | str,
+    student: Student | None = None,
     *,
     d: int,
     step_size: float | Literal["auto"] = "auto",
-    activation: str | Activation = "relu(z)",
-    rule: str = "plain",
-    inner_step_size: float | None = None,
-    inner_steps: int = 2,
-    radius: float | None = None,
-    interpolation: float | None = None,
-    loss: str = "square",
-    readout: float = 1.0,
     threshold: float = 0.5,
+    **settings: Unpack[Settings],
 ) -> Estimate:
     r"""Steps that one neuron on the sphere needs from overlap 1/sqrt(d) to a threshold.
 
@@ -54,19 +52,19 @@ def hitting_time(
     ----------
     target : Target or str
         What is learned.
+    student : Student, optional
+        One neuron; ``activation`` and ``readout``, a number, may say it instead.
     d : int
         Input dimension.
     step_size : float or "auto"
         :math:`\eta = \gamma/d`, as in :func:`gradone.dynamics.sgd`; ``"auto"`` is the step that
         :func:`gradone.analysis.escape.escape` recommends.
-    activation, rule, inner_steps, interpolation, loss
-        See :class:`gradone.targets.student.Student`.
-    inner_step_size, radius : float, optional
-        As in a simulation at this d, that is, without factors d.
-    readout : float
-        Weight a of the neuron.
     threshold : float
         Overlap to be reached, in absolute value.
+    **settings
+        ``rule``, ``inner_step_size``, ``inner_steps``, ``radius``, ``interpolation`` and ``loss``,
+        see :class:`gradone.targets.training.TrainedStudent`; numbers as in a simulation at this d,
+        that is, without factors d.
 
     Returns
     -------
@@ -99,27 +97,31 @@ def hitting_time(
             f"hitting_time needs d >= 4 and 1/sqrt(d) < threshold < 1, got d = {d}, "
             f"threshold = {threshold!r}"
         )
-    student = read_student(
-        width=1, activation=activation, step_size=step_size, rule=rule,
-        inner_step_size=inner_step_size, inner_steps=inner_steps, radius=radius,
-        interpolation=interpolation, loss=loss, geometry="spherical", readout=[readout],
-    )  # fmt: skip
+    if unread := sorted(_UNREAD & set(settings)):
+        raise BadData(f"{', '.join(unread)} has no meaning here: {_ONE_NEURON}")
+    if student is None:
+        settings["width"] = 1
+    neuron = read_training(
+        student, caller=hitting_time, step_size=step_size, geometry="spherical", **settings
+    )
+    if neuron.width != 1 or any(neuron.b):
+        raise BadData(f"the student has width {neuron.width} and biases {neuron.b}: {_ONE_NEURON}")
     line = natural_frame(target.expression)
-    if student.rule != "plain" or student.step_size == "auto" or len(line.rows) != 1:
-        return _by_linear_stage(target, student, d, threshold)
-    path = HermitePath(line.expression, target.noise, student)
-    time = path.time(student.eta * d, 1 / math.sqrt(d), threshold)
+    if neuron.rule != "plain" or neuron.step_size == "auto" or len(line.rows) != 1:
+        return _by_linear_stage(target, neuron, d, threshold)
+    path = HermitePath(line.expression, target.noise, neuron)
+    time = path.time(neuron.eta * d, 1 / math.sqrt(d), threshold)
     return Estimate(d * time.value, d * time.error, time.kind, time.note)
 
 
-def _by_linear_stage(target: Target, student: Student, d: int, threshold: float) -> Estimate:
+def _by_linear_stage(target: Target, student: TrainedStudent, d: int, threshold: float) -> Estimate:
     """Hitting time by the push averaged at each label, for any rule."""
     given = student.rule in ("extragradient", "sam", "k_steps", "look_ahead")
     if given and student.inner_step_size is None and student.step_size == "auto":
         raise BadData(f"the rule '{student.rule}' needs step_size=... or inner_step_size=...")
     stage = escape(
-        target, student.activation, rule=student.rule, loss=student.loss,
-        readout=student.readout[0], inner_step=d * student.inner_eta if given else None,
+        target, student.sigma, rule=student.rule, loss=student.loss,
+        readout=student.a[0], inner_step=d * student.inner_eta if given else None,
         inner_steps=student.inner_steps,
         radius=None if student.radius is None else math.sqrt(d) * student.radius,
     )  # fmt: skip
@@ -141,13 +143,13 @@ class HermitePath:
         Target, a function of one variable.
     noise : float
         Variance of the label noise.
-    student : Student
+    student : TrainedStudent
         One neuron with the plain rule.
     """
 
-    def __init__(self, g: Expression, noise: float, student: Student) -> None:
-        sigma, a = student.activation.expression, student.readout[0]
-        slope = student.activation.derivative().expression.tree
+    def __init__(self, g: Expression, noise: float, student: TrainedStudent) -> None:
+        sigma, a = student.sigma.expression, student.a[0]
+        slope = student.sigma.derivative().expression.tree
         flat = power(slope, 2)
         one = Expression.from_tree(power(g.tree, 2), r=1)
         self._drift, self._drift_error = _series(g, sigma)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 import numpy as np
 
@@ -12,8 +12,9 @@ from ...base.errors import BadData
 from ...base.memory import require_memory
 from ...base.seeds import stream
 from ...targets.sampled import whole_number
-from ...targets.student import Student, read_start, read_student
+from ...targets.student import Student
 from ...targets.target import Target
+from ...targets.training import StudentSettings, TrainedStudent, read_training
 from .._registry import THEORIES, Theory
 from ._effective_process import Trajectory, cloud, draw_count, solve
 
@@ -59,13 +60,13 @@ class ReusedBatchTheory(Theory):
         Samples per dimension.
     step_size : float
         :math:`\eta`, which multiplies the gradient of the mean of (y - f)^2/2 over all samples.
-    width, activation, loss, readout, bias, train_readout, train_bias, weight_decay
-        The student, see :class:`gradone.targets.student.Student`.
+    student : Student, optional
+        Network; ``width``, ``activation``, ``readout``, ``bias`` and ``init`` may say it instead.
+        In this limit both names of a start mean M = 0 and Q = I.
+    loss, train_readout, train_bias, weight_decay
+        See :class:`gradone.targets.training.TrainedStudent`.
     steps : int
         Number T of steps.
-    init : "random", "orthogonal" or mapping
-        Start; ``"random"`` means M = 0 and Q = I in this limit, as ``"orthogonal"`` does. Or
-        ``{"M": ..., "Q": ...}``.
     samples : int
         Draws in each of 16 independent solutions; a power of two is best.
     seed : int
@@ -106,21 +107,18 @@ class ReusedBatchTheory(Theory):
     def predict(
         self,
         target: Target,
+        student: Student | None = None,
         *,
         alpha: Any,
         step_size: float | str,
-        width: int = 2,
-        activation: str = "relu(z)",
         steps: int = 6,
         loss: Literal["square", "correlation"] = "square",
-        readout: Any = "signs",
-        bias: Any = 0.0,
         train_readout: float | None = None,
         train_bias: float | None = None,
         weight_decay: float = 0.0,
-        init: Any = "random",
         samples: int = 2**14,
         seed: int = 0,
+        **network: Unpack[StudentSettings],
     ) -> xr.Dataset:
         """Overlaps and errors after each step, at each alpha."""
         if step_size == "auto":
@@ -128,23 +126,22 @@ class ReusedBatchTheory(Theory):
                 "'reused_batch' has no automatic step_size; give a number, the factor of the mean "
                 "gradient: 0.2 is a cautious one"
             )
-        student = read_student(
-            width=width, activation=activation, step_size=step_size, loss=loss, readout=readout,
-            bias=bias, train_readout=train_readout, train_bias=train_bias,
-            weight_decay=weight_decay,
+        training = read_training(
+            student, step_size=step_size, loss=loss, train_readout=train_readout,
+            train_bias=train_bias, weight_decay=weight_decay, **network,
         )  # fmt: skip
-        start = read_start(init, width=width, r=target.r)
+        width, start = training.width, training.start(target.r)
         if isinstance(start, str):
             start = (np.zeros((width, target.r)), np.eye(width))
         steps = whole_number("steps", steps)
         samples = whole_number("samples", samples, least=64)
-        found = _solutions(student, target, start, np.asarray(alpha), steps, samples, seed)
+        found = _solutions(training, target, start, np.asarray(alpha), steps, samples, seed)
         kept = [
             name
             for name in self.answers
-            if name not in ("readout", "bias") or getattr(student, f"train_{name}") is not None
+            if name not in ("readout", "bias") or getattr(training, f"train_{name}") is not None
         ]
-        values = _gathered(found, kept) | _verdict(found, student.eta)
+        values = _gathered(found, kept) | _verdict(found, training.eta)
         index = np.arange(1, max(width, target.r) + 1)
         return curve(
             values,
@@ -160,14 +157,14 @@ class ReusedBatchTheory(Theory):
             params={
                 "noise": target.noise, "steps": steps, "samples": samples,
                 "M": start[0], "Q": start[1],
-            } | student.params,
+            } | training.params,
             seed=seed,
             labels=LABELS,
         )  # fmt: skip
 
 
 def _solutions(
-    student: Student,
+    student: TrainedStudent,
     target: Target,
     start: tuple[np.ndarray, np.ndarray],
     alpha: np.ndarray,

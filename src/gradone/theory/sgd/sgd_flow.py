@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
 from ...base.curves import curve
 from ...base.errors import BadData, OutOfRegime
 from ...targets.sampled import whole_number
-from ...targets.student import Student, read_start, read_student
+from ...targets.student import Student
 from ...targets.target import Target
+from ...targets.training import Settings, TrainedStudent, read_training
 from .._registry import THEORIES, Theory
 from ._flow_push import Neurons
 from ._flow_solution import solve_flow
@@ -71,13 +72,14 @@ class SGDFlow(Theory):
         :math:`\sqrt d` times the radius of normalized SAM.
     train_readout, train_bias : float, optional
         d times their step sizes.
-    width, activation, rule, inner_steps, interpolation, loss, geometry, batch_size
-        See :class:`gradone.targets.student.Student`; the batch stays finite.
-    readout, bias, weight_decay
-        As well.
-    init : "random", "orthogonal" or mapping
-        Start. In the limit both names mean M = 0, Q = I; ``{"M": ..., "Q": ...}`` gives another.
-        In the projected and spherical geometries the neurons are brought to unit norm first.
+    batch_size : int
+        Samples of one update; the batch stays finite.
+    student : Student, optional
+        Network; ``width``, ``activation``, ``readout``, ``bias`` and ``init`` may say it instead.
+        In the limit both names of a start mean M = 0, Q = I. In the projected and spherical
+        geometries given neurons are brought to unit norm first.
+    rule, inner_steps, interpolation, loss, geometry, weight_decay
+        See :class:`gradone.targets.training.TrainedStudent`.
     second_order : bool
         Whether the term E[s s^T] is kept. Without it and for a plain rule this is gradient flow on
         the population loss, the limit of small gamma at fixed :math:`\gamma\tau`.
@@ -133,49 +135,32 @@ class SGDFlow(Theory):
     def predict(
         self,
         target: Target,
+        student: Student | None = None,
         *,
         time: Any,
         step_size: float,
-        width: int = 4,
-        activation: str = "relu(z)",
-        rule: str = "plain",
-        inner_step_size: float | None = None,
-        inner_steps: int = 2,
-        radius: float | None = None,
-        interpolation: float | None = None,
-        loss: Literal["square", "correlation"] = "square",
-        geometry: Literal["euclidean", "projected", "spherical"] = "euclidean",
         batch_size: int = 1,
-        readout: Any = "signs",
-        bias: Any = 0.0,
-        train_readout: float | None = None,
-        train_bias: float | None = None,
-        weight_decay: float = 0.0,
-        init: Any = "orthogonal",
         second_order: bool = True,
         points: int | None = None,
+        **settings: Unpack[Settings],
     ) -> xr.Dataset:
         """Order parameters and test error at each time."""
-        student = read_student(
-            width=width, activation=activation, step_size=step_size, rule=rule,
-            inner_step_size=inner_step_size, inner_steps=inner_steps, radius=radius,
-            interpolation=interpolation, loss=loss, geometry=geometry, batch_size=batch_size,
-            readout=readout, bias=bias, train_readout=train_readout, train_bias=train_bias,
-            weight_decay=weight_decay, flow=True,
-        )  # fmt: skip
-        _check(student)
-        start = _start(student, init, target.r)
+        training = read_training(
+            student, step_size=step_size, batch_size=batch_size, flow=True, **settings
+        )
+        _check(training)
+        start = _start(training, target.r)
         order = np.argsort(time)
         flow = solve_flow(
-            target, student, start, np.asarray(time)[order],
+            target, training, start, np.asarray(time)[order],
             second_order=bool(second_order),
             points=None if points is None else whole_number("points", points),
         )  # fmt: skip
         back = np.argsort(order)
         coords = {
             "time": time,
-            "neuron": np.arange(1, student.width + 1),
-            "neuron2": np.arange(1, student.width + 1),
+            "neuron": np.arange(1, training.width + 1),
+            "neuron2": np.arange(1, training.width + 1),
             "direction": np.arange(1, target.r + 1),
         }
         fields: dict[str, tuple[Any, Any]] = {}
@@ -185,17 +170,16 @@ class SGDFlow(Theory):
         converged = np.asarray(time) <= flow.until
         fields["converged"] = ("time", converged)
         fields["status"] = ("time", np.where(converged, "", flow.why))
-        start_text = init if isinstance(init, str) else {"M": start.M, "Q": _norms(start)}
-        params = student.params | {
-            "noise": target.noise, "init": start_text, "second_order": bool(second_order)
-        }  # fmt: skip
+        params = training.params | {"noise": target.noise, "second_order": bool(second_order)}
+        if not isinstance(training.init, str):
+            params["init"] = {"M": start.M, "Q": _norms(start)}
         return curve(
             fields, coords, source=f"theory:{self.name}", target=target.text, params=params,
             labels=LABELS,
         )  # fmt: skip
 
 
-def _check(student: Student) -> None:
+def _check(student: TrainedStudent) -> None:
     if student.step_size == "auto":
         raise BadData(
             'step_size must be a number, got "auto": the flow has no d from which a step could '
@@ -214,15 +198,14 @@ def _check(student: Student) -> None:
         )
 
 
-def _start(student: Student, init: Any, r: int) -> Neurons:
+def _start(student: TrainedStudent, r: int) -> Neurons:
     """State at time zero."""
-    found = read_start(init, width=student.width, r=r)
-    p = student.width
+    found, p = student.start(r), student.width
     M, Q = (np.zeros((p, r)), np.eye(p)) if isinstance(found, str) else found
     if student.geometry != "euclidean":
         size = np.sqrt(np.diag(Q))
         M, Q = M / size[:, None], Q / np.outer(size, size)
-    return Neurons(M, Q - M @ M.T, np.array(student.readout), np.array(student.bias))
+    return Neurons(M, Q - M @ M.T, np.array(student.a), np.array(student.b))
 
 
 def _norms(neurons: Neurons) -> np.ndarray:
