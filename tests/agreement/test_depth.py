@@ -50,11 +50,11 @@ def test_the_spectrum_splits_after_the_first_stage():
     s = sight(signs=SIGNS).sample(n=4096, d=d, seed=0)
     learner = Layerwise("spectral", widths=(width,), random_state=0).fit(s.X, s.y)
     random = np.random.default_rng(0).standard_normal((width, d))
-    before, after = (gram_spectrum(rows, samples=n) for rows in (random, learner.weights_))
+    before, after = (gram_spectrum(rows, n=n) for rows in (random, learner.weights_))
     assert before[D] / before[D + 1] < 1.1
     assert after[D] / after[D + 1] > 4
     for values, q in ((before, d), (after, D)):
-        level = gram_levels("relu(z)", q, 1, samples=n, width=width)[1]
+        level = gram_levels("relu(z)", q, 1, n=n, width=width)[1]
         assert np.mean(values[1 : 1 + q]) == pytest.approx(level.eigenvalue.value, rel=0.05)
     assert effective_dimension(random) == pytest.approx(d, rel=0.05)
     assert effective_dimension(learner.weights_) == pytest.approx(D, abs=1)
@@ -64,7 +64,7 @@ def followed(learner, *, d, n, seed):
     """Overlaps M_W and M_h at every record of a fit, and their chance levels."""
     target = sight()
     s = target.sample(n=n, d=d, seed=seed)
-    monitor = OverlapMonitor(target, d, samples=1024, seed=seed)
+    monitor = OverlapMonitor(target, d, test_samples=1024, seed=seed)
     learner.set_callbacks(monitor).fit(s.X, s.y)
     found = monitor.curve()
     return found.row_overlap.values[:, 0], found.feature_overlap.values[:, 0]

@@ -45,7 +45,7 @@ def by_learner(c, *, replicates, seed):
     d, r, p, n = c["d"], c["r"], c["width"], c["n"] * c["steps"] + 2
     learner = GiantStep(
         p, steps=c["steps"], activation=c["activation"], step_size=c["step"], batch_size=c["n"],
-        second_layer=c["a"], symmetric=False, bias_scale=0.0, ridge=1.0, standardize=False,
+        readout=c["a"], symmetric=False, bias_scale=0.0, ridge=1.0, standardize=False,
         shuffle=False, random_state=rng,
     )  # fmt: skip
     M, Q = np.empty((replicates, p, r)), np.empty((replicates, p, p))

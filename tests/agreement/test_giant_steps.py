@@ -53,11 +53,11 @@ def check_orientations(name, *, d, width, runs=RUNS):
     for _ in range(runs):
         changed, learner = changes(
             target, rng, d=d, n=alpha * d, width=width, steps=3, activation=activation,
-            step_size=step, second_layer="signs", bias_scale=0.0,
+            step_size=step, readout="signs", bias_scale=0.0,
         )  # fmt: skip
         each = cosines(changed, 2)
         found.append(
-            [each[:, learner.second_layer_ == a].mean(axis=1) for a in theory.readout.values]
+            [each[:, learner.initial_readout_ == a].mean(axis=1) for a in theory.readout.values]
         )
     found = np.array(found)  # runs, classes, steps, directions
     expected = theory.gradient_cosine.transpose("neuron", "step", "direction").values
@@ -104,7 +104,7 @@ def check_span(*, d, width, runs=RUNS):
         found = []
         for _ in range(runs):
             changed, _ = changes(
-                target, rng, d=d, n=n, width=width, steps=2, step_size=step, second_layer="signs",
+                target, rng, d=d, n=n, width=width, steps=2, step_size=step, readout="signs",
                 bias_scale=1.0,
             )  # fmt: skip
             found.append(spread(cosines(changed, 3)[1], np.full(width, 1 / width)))
@@ -138,7 +138,7 @@ def test_one_direction_or_two_at_large_dimension():
 POLYNOMIAL = "(z1 + He2(z1)/2 + He4(z1)/24 + z2 + He2(z2)/2 + He4(z2)/24)/2"
 PLATEAU = 9 / 64 + 1 / 384  # of a learner that knows z1 + z2 only
 READOUT = {
-    "second_layer": "gaussian", "bias_scale": 0.0, "rescale": "rms", "redraw_bias": True,
+    "readout": "gaussian", "bias_scale": 0.0, "rescale": "rms", "redraw_bias": True,
     "linear_part": True, "standardize": False, "shuffle": False,
 }  # fmt: skip
 

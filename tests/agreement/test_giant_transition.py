@@ -53,7 +53,7 @@ def squares_of_the_learner(case, rng, *, d, n, width=32):
     X = rng.standard_normal((n + 2, d), dtype=np.float32)
     learner = GiantStep(
         width, activation=case.activation, step_size=case.step_size, leap=case.leap, batch_size=n,
-        second_layer="signs", init=start, bias_scale=0.0, ridge=1.0, standardize=False,
+        readout="signs", init=start, bias_scale=0.0, ridge=1.0, standardize=False,
         shuffle=False, random_state=0,
     ).fit(X, case.function(X[:, :2].astype(float)))  # fmt: skip
     squares = learner.weights_.astype(float) ** 2

@@ -28,7 +28,7 @@ SETTINGS = {
 }  # fmt: skip
 
 
-def second_layer(readout, width):
+def drawn_readout(readout, width):
     """Values of a second layer with the given shares."""
     if readout == "ones":
         return np.ones(width)
@@ -45,7 +45,7 @@ def errors_of_the_learner(d, activation, noise, setting, rng, n_test=4000):
     y = np.sin(X[:, 0].astype(float)) + math.sqrt(noise) * rng.standard_normal(n)
     learner = GiantStep(
         width, activation=activation, step_size=setting["step_size"], batch_size=batch,
-        second_layer=second_layer(setting["readout"], width), ridge=setting["ridge"],
+        readout=drawn_readout(setting["readout"], width), ridge=setting["ridge"],
         fit_intercept=False, random_state=rng, **BARE,
     ).fit(X, y)  # fmt: skip
     X_new = rng.standard_normal((n_test, d), dtype=np.float32)
@@ -97,10 +97,10 @@ def leading_singular_vectors(d, step, rng, *, batch_ratio, width_ratio):
     y = z + (z * z - 1) / 2 + 0.5 * rng.standard_normal(n + 2)
     learner = GiantStep(
         width, activation="tanh(z)", step_size=step / math.sqrt(width), batch_size=n,
-        second_layer="gaussian", init="gaussian", ridge=1.0, random_state=rng, **BARE,
+        readout="gaussian", init="gaussian", ridge=1.0, random_state=rng, **BARE,
     ).fit(X, y)  # fmt: skip
     left, values, right = svds(learner.weights_.astype(float), k=1, random_state=0)
-    a = learner.second_layer_
+    a = learner.initial_readout_
     neurons = (left[:, 0] @ a) ** 2 / (a @ a)
     return values[0], right[0, 0] ** 2, neurons
 
@@ -161,7 +161,7 @@ def test_spectrum_of_the_features_is_that_of_the_theory(batch_ratio):
     start = rng.standard_normal((d, d))
     start /= np.linalg.norm(start, axis=1)[:, None]
     learner = GiantStep(
-        d, activation="tanh(z)", step_size=step, batch_size=batch, second_layer="ones", init=start,
+        d, activation="tanh(z)", step_size=step, batch_size=batch, readout="ones", init=start,
         ridge=1.0, random_state=0, **BARE,
     ).fit(X, np.sin(X[:, 0].astype(float)))  # fmt: skip
     spectra = [

@@ -12,6 +12,7 @@ import pytest
 import gradone as gd
 from gradone.base.curves import DIMENSIONS, STATUS
 from gradone.base.references import cited_keys
+from gradone.targets.training import parameters_of
 from gradone.theory._registry import THEORIES, Theory, obstacle
 
 TAG = re.compile(r"\[[A-Z]{2,3}-\d+\]")
@@ -38,7 +39,7 @@ def example(name):
     one = THEORIES[name]()
     covered = [target for target in TARGETS if not obstacle(one, target)]
     assert covered, f"'{name}' covers none of the targets of this test: add one that it does"
-    signature = inspect.signature(one.predict).parameters
+    signature = parameters_of(one.predict)
     needed = [p for p in signature if p != "target" and p not in one.axes]
     empty = inspect.Parameter.empty
     return covered[0], {p: PARAMETERS[p] for p in needed if signature[p].default is empty}

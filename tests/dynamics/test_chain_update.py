@@ -8,6 +8,7 @@ import types
 import numpy as np
 import pytest
 
+import gradone as gd
 from gradone.dynamics import _compile
 from gradone.dynamics._chain import Chain, Problem, Records
 from gradone.targets.target import Target
@@ -86,7 +87,7 @@ def test_update_is_that_of_the_overlaps(rule, loss, geometry, rng):
     student = read_training(
         width=3, activation="tanh(z + 0.3)", step_size=0.05, loss=loss, geometry=geometry,
         readout=[1.0, -0.7, 0.4], bias=[0.1, 0.0, -0.2], train_readout=0.1, train_bias=0.2,
-        weight_decay=0.5, **rule,
+        weight_decay=0.5, init="orthogonal", **rule,
     )  # fmt: skip
     problem = Problem(TARGET, student, 50, 4, 0, np.array([4]))
     kept = Records.empty(problem, 1)
@@ -118,7 +119,9 @@ def test_update_is_that_of_the_overlaps(rule, loss, geometry, rng):
 
 def test_overlaps_move_by_the_mean_gradient_of_a_batch():
     """Would catch: a batch whose sum is not divided by its size, or coordinates mixed up."""
-    student = read_training(width=2, activation="tanh(z)", step_size=0.1, batch_size=4)
+    student = read_training(
+        gd.Student(2, "tanh(z)", init="orthogonal"), step_size=0.1, batch_size=4
+    )
     problem = Problem(Target("z1"), student, 30, 1, 3, np.array([1]))
     kept = Records.empty(problem, 1)
     chain = Chain(problem, 0, kept.of(0))

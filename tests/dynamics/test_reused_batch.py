@@ -306,7 +306,9 @@ def test_divergence_says_when_and_which_step_is_stable():
     "changes", [{}, {"rule": "sam"}, {"rule": "extragradient"}, {"loss": "correlation"}], ids=str
 )
 def test_automatic_steps_learn(changes):
-    run = reused_batch("tanh(z)", **dict(d=400, alpha=3.0, steps=6, replicates=4) | changes)
+    run = reused_batch(
+        "tanh(z)", **dict(d=400, alpha=3.0, width=2, steps=6, replicates=4) | changes
+    )
     assert "Chosen: step_size" in run.attrs["notes"]
     assert float(run.recovery.isel(step=-1).median()) > 0.3
 

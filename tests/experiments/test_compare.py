@@ -24,7 +24,7 @@ def test_a_giant_step_has_the_network_of_its_theory_where_there_is_one(text):
     field = line_up(target, d=50, grid=place, points=place, theories=["one_step"], learners=[])
     is_solved = not field.absent
     settings = learner_settings("giant_step", target, 50)
-    assert (settings.get("second_layer") == "ones") == is_solved == (text != "z1*z2")
+    assert (settings.get("readout") == "ones") == is_solved == (text != "z1*z2")
 
 
 @pytest.mark.stat

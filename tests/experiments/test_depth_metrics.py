@@ -85,13 +85,15 @@ def test_overlap_of_features_and_its_chance(rng):
         h = found.h(X)[:, :1]
         return 10 + h + math.sqrt(variance) * noise.standard_normal(h.shape)
 
-    measured = measure_features(MIGHT, neurons, d=64, samples=20_000, seed=2)
+    measured = measure_features(MIGHT, neurons, d=64, test_samples=20_000, seed=2)
     assert measured.chance == pytest.approx(1 / math.sqrt(20_000))
     # h has heavy tails: its fourth moment is about 5 times that of a Gaussian.
     assert measured.value[0] == pytest.approx(math.sqrt(0.5), abs=6 * 3 * measured.chance)
     assert measured.value[1] < 6 * measured.chance
     directions = rng.standard_normal((64, 40)) / 8
-    random = measure_features(MIGHT, lambda X: np.maximum(X @ directions, 0), d=64, samples=20_000)
+    random = measure_features(
+        MIGHT, lambda X: np.maximum(X @ directions, 0), d=64, test_samples=20_000
+    )
     assert (random.value < 6 * random.chance).all()
 
 
@@ -112,8 +114,8 @@ def test_the_spectrum_splits_after_the_first_stage(rng):
     frame = np.linalg.qr(rng.standard_normal((d, d)))[0]
     gaps = []
     for q in (d, 6):
-        values = gram_spectrum(rng.standard_normal((p, q)) @ frame[:q], samples=n, seed=3)
-        levels = gram_levels("relu(z)", q, 2, samples=n, width=p)
+        values = gram_spectrum(rng.standard_normal((p, q)) @ frame[:q], n=n, seed=3)
+        levels = gram_levels("relu(z)", q, 2, n=n, width=p)
         first = values[1 : 1 + q].mean()
         assert first == pytest.approx(levels[1].eigenvalue.value, rel=0.06)
         last = 1 + q + q * (q + 1) // 2
@@ -123,7 +125,7 @@ def test_the_spectrum_splits_after_the_first_stage(rng):
 
 
 def test_a_monitor_follows_a_fit_and_stores_numbers_only():
-    monitor = OverlapMonitor(SIGHT, 16, samples=500)
+    monitor = OverlapMonitor(SIGHT, 16, test_samples=500)
     with pytest.raises(gd.BadData, match="nothing was measured"):
         monitor.curve()
     found = SIGHT.realization(16)
@@ -149,7 +151,7 @@ def test_a_monitor_is_a_callback():
     class Context:
         parent = object()
 
-    monitor = OverlapMonitor(SIGHT, 16, samples=100)
+    monitor = OverlapMonitor(SIGHT, 16, test_samples=100)
     assert isinstance(monitor, FitCallback)
     assert not monitor.on_fit_task_end(None, Context(), fitted_estimator=Network())
     assert monitor.curve().sizes == {"step": 1, "branch": 1}
@@ -164,6 +166,6 @@ def test_wrong_shapes_are_refused():
     with pytest.raises(gd.BadData, match=r"shape \(p, 64\), got \(3, 5\)"):
         row_overlap(np.ones((3, 5)), SIGHT.realization(64).W_star)
     with pytest.raises(gd.BadData, match="finite numbers"):
-        measure_features(SIGHT, lambda X: np.full((len(X), 2), np.nan), d=16, samples=10)
+        measure_features(SIGHT, lambda X: np.full((len(X), 2), np.nan), d=16, test_samples=10)
     with pytest.raises(gd.BadData, match="two or more"):
         FeatureOverlap().correlations()

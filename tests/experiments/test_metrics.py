@@ -80,7 +80,9 @@ def test_errors_of_a_linear_predictor(noise):
     target, d = gd.Target("z", noise=noise), 30
     w_star = target.realization(d, seed=3, replicate=1).W_star[0]
     w = 0.5 * w_star + 0.1 * np.roll(w_star, 1)
-    found = measure_predictions(target, lambda X: X @ w, d=d, samples=SAMPLES, seed=3, replicate=1)
+    found = measure_predictions(
+        target, lambda X: X @ w, d=d, test_samples=SAMPLES, seed=3, replicate=1
+    )
     excess = float((w_star - w) @ (w_star - w))
     for name, exact in (("excess_mse", excess), ("test_mse", excess + noise)):
         error = exact * np.sqrt(2 / SAMPLES)
@@ -97,7 +99,7 @@ def test_share_of_wrong_labels_is_the_angle(angle):
     w_star = target.realization(d).W_star[0]
     other = np.linalg.qr(np.stack([w_star, np.eye(d)[0]], axis=1))[0][:, 1]
     w = np.cos(angle) * w_star + np.sin(angle) * other
-    found = measure_predictions(target, lambda X: np.tanh(X @ w), d=d, samples=SAMPLES)
+    found = measure_predictions(target, lambda X: np.tanh(X @ w), d=d, test_samples=SAMPLES)
     error = np.sqrt(angle / np.pi * (1 - angle / np.pi) / SAMPLES)
     assert abs(found["zero_one_error"].value - angle / np.pi) <= SIGMAS * error
     assert found["zero_one_error"].error == pytest.approx(error, rel=0.05)
@@ -121,7 +123,7 @@ def test_labels_that_a_learner_predicts_are_not_rounded_predictions():
     def guesses_the_second(X):
         return (X @ W[0] > 0) + 10.0 * (X[:, 0] > -9)
 
-    fresh = {"d": 6, "samples": SAMPLES}
+    fresh = {"d": 6, "test_samples": SAMPLES}
     nearest = measure_predictions(target, knows_the_first, **fresh)
     labels = measure_predictions(target, knows_the_first, predict_label=guesses_the_second, **fresh)
     error = np.sqrt(0.25 / SAMPLES)
@@ -133,7 +135,9 @@ def test_labels_that_a_learner_predicts_are_not_rounded_predictions():
 
 
 def test_noisy_labels_have_no_share_of_wrong_ones():
-    found = measure_predictions(gd.Target("sign(z)", noise=0.1), lambda X: X[:, 0], d=3, samples=9)
+    found = measure_predictions(
+        gd.Target("sign(z)", noise=0.1), lambda X: X[:, 0], d=3, test_samples=9
+    )
     assert set(found) == {"test_mse", "excess_mse"}
 
 
@@ -144,9 +148,9 @@ def test_fresh_samples_are_not_those_of_the_fit_and_chunks_do_not_matter(monkeyp
         seen.append(X.copy())
         return X[:, 0]
 
-    whole = measure_predictions(target, predict, d=4, samples=100)
+    whole = measure_predictions(target, predict, d=4, test_samples=100)
     monkeypatch.setattr(metrics, "_CHUNK_NUMBERS", 4 * 7)
-    parts = measure_predictions(target, predict, d=4, samples=100)
+    parts = measure_predictions(target, predict, d=4, test_samples=100)
     assert whole["test_mse"].value == pytest.approx(parts["test_mse"].value, rel=1e-12)
     assert max(len(X) for X in seen[1:]) == 7
     np.testing.assert_array_equal(np.concatenate(seen[1:]), seen[0])
@@ -161,9 +165,9 @@ def test_single_precision_reaches_the_predictor_and_not_the_sums():
         kinds.add(X.dtype)
         return X[:, 0]
 
-    found = measure_predictions(gd.Target("z"), predict, d=4, samples=50, dtype="float32")
+    found = measure_predictions(gd.Target("z"), predict, d=4, test_samples=50, dtype="float32")
     assert kinds == {np.dtype("float32")}
-    exact = measure_predictions(gd.Target("z"), predict, d=4, samples=50)
+    exact = measure_predictions(gd.Target("z"), predict, d=4, test_samples=50)
     assert found["test_mse"].value == pytest.approx(exact["test_mse"].value, rel=1e-5)
 
 
@@ -176,4 +180,4 @@ def test_single_precision_reaches_the_predictor_and_not_the_sums():
 )
 def test_predictions_that_are_no_numbers_are_refused(predict, message):
     with pytest.raises(gd.BadData, match=message):
-        measure_predictions(gd.Target("z"), predict, d=4, samples=50)
+        measure_predictions(gd.Target("z"), predict, d=4, test_samples=50)

@@ -38,7 +38,10 @@ def test_a_regressor_comes_back_bit_for_bit(regressor, data, tmp_path):
     assert again.get_params() == regressor.get_params()
     np.testing.assert_array_equal(again.predict(X), regressor.predict(X))
     np.testing.assert_array_equal(again.transform(X), regressor.transform(X))
-    assert (again.diagnosis_, again.weights_) == (regressor.diagnosis_, regressor.weights_)
+    assert (again.diagnosis_, again.member_weights_) == (
+        regressor.diagnosis_,
+        regressor.member_weights_,
+    )
     assert again.cv_scores_ == regressor.cv_scores_
     assert again.loadings().equals(regressor.loadings())
 

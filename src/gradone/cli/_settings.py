@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..base.errors import BadData, did_you_mean
-from ..targets.training import parameters_of
 
 # Context of a command whose options depend on what the user names.
 OPEN_OPTIONS = {"allow_extra_args": True, "ignore_unknown_options": True}
@@ -47,6 +46,8 @@ def read_settings(
     Traceback (most recent call last):
     gradone.base.errors.BadData: 'theory' has no option --rigde. Did you mean --ridge? ...
     """
+    from ..targets.training import parameters_of  # loads numpy
+
     known = {
         parameter.name: parameter
         for parameter in parameters_of(function).values()

@@ -25,14 +25,12 @@ WIDTHS = ("width", "width_ratio")
 """Two ways to say how many neurons."""
 FAMILIES = (SAMPLES, WIDTHS)
 
-NUMERICS: dict[str, int] = {}
+NUMERICS: dict[str, int] = {"engine:reused_batch": 2, "theory:reused_batch": 2}
 """``"learner:giant_step"`` to the number of its version, where it is not 1. Raise it by one when
 the numbers of an algorithm may change: cells that were computed before are then computed anew."""
 
 # One value of these is itself a list: several values are a list of lists.
-_LISTS = frozenset(
-    "bias coefficients eigenvalue outliers readout record second_layer time widths".split()
-)
+_LISTS = frozenset("bias coefficients eigenvalue outliers readout record time widths".split())
 # A sweep sets these itself, or they do not change a number.
 _OWN = frozenset("self target student random_state replicates seed progress".split())
 _OF_LEARNERS = ("d", "n", "test_samples", "dtype")

@@ -112,7 +112,7 @@ def run_cell(
             target,
             [Predictor(one.predict, getattr(one, "predict_label", None)) for one in fitted],
             d=d,
-            samples=simulation.test_samples,
+            test_samples=simulation.test_samples,
             **address,
         )
         measured = [one | more for one, more in zip(measured, fresh, strict=True)]

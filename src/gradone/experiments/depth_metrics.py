@@ -152,7 +152,7 @@ def measure_features(
     *,
     d: int,
     level: int = -1,
-    samples: int = 4096,
+    test_samples: int = 4096,
     seed: int = 0,
     replicate: int = 0,
     dtype: Any = np.float64,
@@ -165,7 +165,7 @@ def measure_features(
         What was learned.
     neurons : callable
         Inputs (rows, d) to what enters the neurons of a layer, (rows, p).
-    d, samples : int
+    d, test_samples : int
         Input dimension, number of fresh samples.
     level : int
         Level of the features; -1 is the topmost one.
@@ -183,9 +183,9 @@ def measure_features(
     array([1.])
     """
     online = FeatureOverlap()
-    chunk = max(1, min(samples, _CHUNK_NUMBERS // d))
+    chunk = max(1, min(test_samples, _CHUNK_NUMBERS // d))
     address: dict[str, Any] = {"seed": seed, "replicate": replicate, "dtype": dtype}
-    for part in target.stream(samples, d, chunk=chunk, role="test", **address):
+    for part in target.stream(test_samples, d, chunk=chunk, role="test", **address):
         found = np.asarray(to_numpy(neurons(part.X)))
         if found.ndim != 2 or len(found) != part.n or not np.isfinite(found).all():
             raise BadData(f"neurons must give finite numbers ({part.n}, p), got {found.shape}")
@@ -197,8 +197,8 @@ def gram_spectrum(
     rows: Any,
     activation: str = "relu(z)",
     *,
-    bias: float = 1.0,
-    samples: int = 2000,
+    bias_range: float = 1.0,
+    n: int = 2000,
     seed: int = 0,
 ) -> np.ndarray:
     r"""Eigenvalues of the conjugate kernel K/n of a first layer on fresh inputs, largest first.
@@ -212,9 +212,9 @@ def gram_spectrum(
         Weights of the first layer; each is divided by its length.
     activation : str
         Activation.
-    bias : float
+    bias_range : float
         Half-width B of the biases.
-    samples, seed : int
+    n, seed : int
         Number n of inputs; address of inputs and biases.
 
     Notes
@@ -224,17 +224,17 @@ def gram_spectrum(
     Examples
     --------
     >>> rows = np.random.default_rng(0).standard_normal((300, 3)) @ np.eye(3, 40)
-    >>> values = gram_spectrum(rows, samples=300)
+    >>> values = gram_spectrum(rows, n=300)
     >>> len(values), bool(values[3] > 5 * values[4])  # degree 0, three of degree 1, a gap
     (300, True)
     """
     array = np.asarray(to_numpy(rows), np.float64)
     unit = _unit_rows(array, array.shape[-1])
     p, d = unit.shape
-    n = whole_number("samples", samples, least=2)
+    n = whole_number("n", n, least=2)
     sigma = Activation(activation)
     X = stream(seed, "test", d=d, part="gram").standard_normal((n, d))
-    b = stream(seed, "init", p=p, part="gram").uniform(-bias, bias, p)
+    b = stream(seed, "init", p=p, part="gram").uniform(-bias_range, bias_range, p)
     features = np.asarray(sigma(X @ unit.T + b)) / math.sqrt(n * p)
     gram = features.T @ features if p < n else features @ features.T
     return np.maximum(np.linalg.eigvalsh(gram)[::-1], 0.0)

@@ -33,7 +33,7 @@ class OverlapMonitor:
         Input dimension.
     layer : int or None
         Hidden layer whose neurons are compared with the features; None leaves M_h out.
-    samples : int
+    test_samples : int
         Fresh samples for M_h.
     seed, replicate : int
         Address of the data.
@@ -54,11 +54,11 @@ class OverlapMonitor:
         d: int,
         *,
         layer: int | None = 2,
-        samples: int = 4096,
+        test_samples: int = 4096,
         seed: int = 0,
         replicate: int = 0,
     ) -> None:
-        self.target, self.d, self.layer, self.samples = target, d, layer, samples
+        self.target, self.d, self.layer, self.test_samples = target, d, layer, test_samples
         self.address = {"seed": seed, "replicate": replicate}
         self._realization = target.realization(d, seed=seed, replicate=replicate)
         self._rows: list[Overlap] = []
@@ -70,7 +70,7 @@ class OverlapMonitor:
         self._rows.append(row_overlap(rows, self._realization.W_star, branches=branches))
         if self.layer is not None and neurons is not None:
             measured = measure_features(
-                self.target, neurons, d=self.d, samples=self.samples, **self.address
+                self.target, neurons, d=self.d, test_samples=self.test_samples, **self.address
             )
             self._features.append(measured)
 
@@ -92,7 +92,7 @@ class OverlapMonitor:
             {"step": np.arange(len(self._rows)), "branch": np.arange(1, branches + 1)},
             source="simulation:overlaps",
             target=self.target.text,
-            params={"d": self.d, "samples": self.samples, **chance},
+            params={"d": self.d, "test_samples": self.test_samples, **chance},
             seed=self.address["seed"],
             labels=LABELS,
         )

@@ -34,7 +34,7 @@ _WIDTH_RATIO = 2.0
 # One giant step: half of the samples for the step, half for the readout, as the learner has it.
 _STEP: dict[str, Any] = {"activation": "tanh(z)", "ridge": 0.1, "step_size": 1.0}
 _AS_THEORY = {  # what the formula of one step assumes of the network
-    "second_layer": "ones",
+    "readout": "ones",
     "symmetric": False,
     "bias_scale": 0.0,
     "fit_intercept": False,

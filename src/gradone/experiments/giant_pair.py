@@ -74,7 +74,7 @@ def run_giant_steps(
             activation=_ACTIVATION,
             batch_size=n,
             init=start,
-            second_layer="signs",
+            readout="signs",
             bias_scale=0.0,
             ridge=1.0,
             standardize=False,
@@ -86,7 +86,7 @@ def run_giant_steps(
         changes = np.diff(weights, axis=0)
         lengths = np.linalg.norm(changes, axis=-1)
         cosines = changes @ sample.W_star.T / np.maximum(lengths, 1e-300)[..., None]
-        classes = [cosines[:, learner.second_layer_ == a].mean(1) for a in (1.0, -1.0)]
+        classes = [cosines[:, learner.initial_readout_ == a].mean(1) for a in (1.0, -1.0)]
         runs.append(np.sqrt(np.mean([(each**2).sum(-1) for each in classes], axis=0)))
     values = np.array(runs)
     error = values.std(0, ddof=1) / np.sqrt(replicates) if replicates > 1 else np.zeros(STEPS)

@@ -199,7 +199,7 @@ def measure_predictions(
     *,
     predict_label: Callable[[np.ndarray], Any] | None = None,
     d: int,
-    samples: int = 4096,
+    test_samples: int = 4096,
     seed: int = 0,
     replicate: int = 0,
     dtype: Any = np.float64,
@@ -214,7 +214,7 @@ def measure_predictions(
         Inputs (rows, d) to predictions (rows,).
     predict_label : callable, optional
         The same for labels, if they are not the values nearest to the predictions.
-    d, samples : int
+    d, test_samples : int
         Input dimension, number of fresh samples.
     seed, replicate : int
         Address of the data that the predictor was fitted on; the fresh samples have the same
@@ -235,7 +235,7 @@ def measure_predictions(
     """
     address: dict[str, Any] = {"seed": seed, "replicate": replicate, "dtype": dtype}
     both = [Predictor(predict, predict_label)]
-    return measure_many_predictions(target, both, d=d, samples=samples, **address)[0]
+    return measure_many_predictions(target, both, d=d, test_samples=test_samples, **address)[0]
 
 
 def measure_many_predictions(
@@ -243,7 +243,7 @@ def measure_many_predictions(
     predictors: Sequence[Predictor],
     *,
     d: int,
-    samples: int = 4096,
+    test_samples: int = 4096,
     seed: int = 0,
     replicate: int = 0,
     dtype: Any = np.float64,
@@ -256,14 +256,14 @@ def measure_many_predictions(
         What the predictions are about.
     predictors : sequence of Predictor
         What is measured.
-    d, samples, seed, replicate, dtype : optional
+    d, test_samples, seed, replicate, dtype : optional
         As of :func:`measure_predictions`.
     """
-    chunk = max(1, min(samples, _CHUNK_NUMBERS // d))
+    chunk = max(1, min(test_samples, _CHUNK_NUMBERS // d))
     clean_labels = target.realization(d, seed=seed, replicate=replicate)
     sums: list[dict[str, np.ndarray]] = [{} for _ in predictors]
     address: dict[str, Any] = {"seed": seed, "replicate": replicate, "dtype": dtype}
-    for part in target.stream(samples, d, chunk=chunk, role="test", **address):
+    for part in target.stream(test_samples, d, chunk=chunk, role="test", **address):
         y = part.y.astype(np.float64)
         clean = clean_labels.label(part.X)[0] if target.noise else y
         for one, total in zip(predictors, sums, strict=True):
@@ -278,7 +278,7 @@ def measure_many_predictions(
                 if losses is not None:
                     total.setdefault(name, np.zeros(2))
                     total[name] += np.sum(losses), np.sum(np.square(losses))
-    return [{name: _mean(loss, samples) for name, loss in total.items()} for total in sums]
+    return [{name: _mean(loss, test_samples) for name, loss in total.items()} for total in sums]
 
 
 def _checked_predictions(predicted: Any, shape: tuple[int, ...]) -> np.ndarray:

@@ -18,7 +18,7 @@ from ..targets.activation import Activation
 from ..targets.language.evaluate import evaluate_columns
 from ._standardize import chunk_rows, row_blocks
 
-ROWS_OF = ("gaussian", "spherical")
+ROWS_OF = ("random", "gaussian")
 CACHED_NUMBERS = 1 << 15  # the activation reads and writes blocks that stay in the cache
 
 
@@ -118,8 +118,8 @@ def random_rows(init: Any, width: int, d: int, rng: np.random.Generator) -> np.n
 
     Parameters
     ----------
-    init : "gaussian", "spherical" or array (width, d)
-        Independent :math:`N(0, I/d)`, uniform on the unit sphere, or given.
+    init : "random", "gaussian" or array (width, d)
+        Uniform on the unit sphere, independent :math:`N(0, I/d)`, or given.
     width, d : int
         Shape.
     rng : Generator
@@ -127,7 +127,7 @@ def random_rows(init: Any, width: int, d: int, rng: np.random.Generator) -> np.n
 
     Examples
     --------
-    >>> rows = random_rows("spherical", 3, 2, np.random.default_rng(0))
+    >>> rows = random_rows("random", 3, 2, np.random.default_rng(0))
     >>> np.linalg.norm(rows, axis=1)
     array([1., 1., 1.])
     """
@@ -135,12 +135,12 @@ def random_rows(init: Any, width: int, d: int, rng: np.random.Generator) -> np.n
         rows = np.array(init, dtype=np.float64)
         if rows.shape != (width, d) or not np.isfinite(rows).all():
             raise BadData(
-                f"init must be 'gaussian', 'spherical' or finite weights of shape ({width}, {d}), "
+                f"init must be 'random', 'gaussian' or finite weights of shape ({width}, {d}), "
                 f"got an array of shape {rows.shape}"
             )
         return rows
     if init not in ROWS_OF:
-        raise BadData(f"init must be 'gaussian', 'spherical' or an array, got {init!r}")
+        raise BadData(f"init must be 'random', 'gaussian' or an array, got {init!r}")
     rows = rng.standard_normal((width, d))
     if init == "gaussian":
         return rows / math.sqrt(d)

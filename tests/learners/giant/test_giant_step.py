@@ -11,7 +11,7 @@ PLAIN = {"standardize": False, "shuffle": False, "random_state": 0}
 
 def numeric_gradient(learner, weights, X, y, activation):
     """Minus the gradient of the mean of (y - f)^2/2 by central differences, times the width."""
-    bias, a = learner.bias_, learner.second_layer_
+    bias, a = learner.bias_, learner.initial_readout_
 
     def risk(W):
         f = activation(X @ W.T + bias) @ a / len(a)
@@ -188,7 +188,7 @@ def test_bad_input_is_refused():
         GiantStep(8, step_size=-1.0).fit(X, y)
     with pytest.raises(gd.BadData, match="rescale must be one of"):
         GiantStep(8, rescale="row").fit(X, y)
-    with pytest.raises(gd.BadData, match="second_layer must be"):
-        GiantStep(8, second_layer=np.ones(8)).fit(X, y)
+    with pytest.raises(gd.BadData, match="readout must be"):
+        GiantStep(8, readout=np.ones(8)).fit(X, y)
     with pytest.warns(UserWarning, match=r"leaves out 1 constant column"):
         GiantStep(8).fit(np.column_stack([X, np.ones(20)]), y)

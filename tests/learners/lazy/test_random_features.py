@@ -209,7 +209,7 @@ def test_memory_does_not_grow_with_the_rows_times_the_width():
 def test_gaussian_and_spherical_rows():
     X = np.random.default_rng(0).standard_normal((10, 50))
     gaussian = RandomFeatures(4000, random_state=0).fit(X, X[:, 0]).weights_
-    sphere = RandomFeatures(4000, init="spherical", random_state=0).fit(X, X[:, 0]).weights_
+    sphere = RandomFeatures(4000, init="random", random_state=0).fit(X, X[:, 0]).weights_
     np.testing.assert_allclose(np.linalg.norm(sphere, axis=1), 1.0)
     # 200000 numbers of variance 1/50: the mean square is off by 0.0032 of itself.
     assert np.mean(gaussian**2) * 50 == pytest.approx(1.0, abs=0.016)

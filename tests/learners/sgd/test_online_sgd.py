@@ -190,8 +190,8 @@ def test_a_readout_that_runs_away_on_the_sphere_is_noticed():
 @pytest.mark.parametrize(
     ("wrong", "text"),
     [
-        ({"init": "zeros"}, "init must be 'random', 'orthogonal' or an array of weights"),
-        ({"init": np.ones((3, 4))}, r"finite weights of shape \(2, 5\), got an array of shape"),
+        ({"init": "zeros"}, "unknown init 'zeros'; it is one of 'random', 'orthogonal'"),
+        ({"init": np.ones((3, 4))}, r"finite numbers, 2 rows, got an array of shape \(3, 4\)"),
         ({"width": 6, "init": "orthogonal"}, "6 neurons cannot be orthogonal in d = 5"),
         ({"width": 0}, "width must be an integer >= 1, got 0"),
         ({"standardize": "yes"}, "standardize must be True or False"),

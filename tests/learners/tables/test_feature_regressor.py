@@ -68,8 +68,8 @@ def test_smooth_functions_of_two_directions_are_learned_to_the_noise(product):
     assert cosines(fitted.directions_, W).min() > 0.995
     assert fitted.diagnosis_ == "2 directions are visible only to second order."
     np.testing.assert_allclose(fitted.directions_ @ fitted.directions_.T, np.eye(2), atol=1e-12)
-    assert set(fitted.weights_) <= set(fitted.cv_scores_)
-    assert sum(fitted.weights_.values()) == pytest.approx(1, abs=0.1)
+    assert set(fitted.member_weights_) <= set(fitted.cv_scores_)
+    assert sum(fitted.member_weights_.values()) == pytest.approx(1, abs=0.1)
 
 
 def test_the_linear_part_is_one_of_the_directions():
@@ -119,7 +119,7 @@ def test_noise_is_answered_with_the_mean():
     rng = np.random.default_rng(1)
     X, y = rng.standard_normal((150, 6)), rng.standard_normal(150)
     fitted = FeatureRegressor(random_state=0).fit(X, y)
-    assert fitted.weights_ == {}
+    assert fitted.member_weights_ == {}
     np.testing.assert_allclose(fitted.predict(X), y.mean())
     assert fitted.diagnosis_.startswith("nothing beats the mean out of fold (best member ")
     assert "No direction found" in fitted.diagnosis_
@@ -135,7 +135,7 @@ def test_noise_is_answered_with_the_mean_in_nearly_every_draw():
         rng = np.random.default_rng([99, draw])
         X, y = rng.standard_normal((200, 8)), rng.standard_normal(200)
         fitted = FeatureRegressor(random_state=draw).fit(X, y)
-        misses += bool(fitted.weights_) or "nothing beats the mean" not in fitted.diagnosis_
+        misses += bool(fitted.member_weights_) or "nothing beats the mean" not in fitted.diagnosis_
     assert misses <= 10
 
 

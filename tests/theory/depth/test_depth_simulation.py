@@ -216,7 +216,7 @@ def test_a_linear_part_is_one_more_direction(rng):
 def test_levels_of_the_gram_matrix_are_those_of_a_drawn_layer(q, rng):
     """Would catch: q^2 for q (q + 2), which is 25 % at q = 8; the published 0.0246 at q = 12."""
     n = p = 1000
-    levels = gram_levels("relu(z)", q, 3, samples=n, width=p)
+    levels = gram_levels("relu(z)", q, 3, n=n, width=p)
     first, second = [], []
     for _ in range(2):
         W = rng.standard_normal((p, q))
@@ -234,10 +234,10 @@ def test_levels_of_the_gram_matrix_are_those_of_a_drawn_layer(q, rng):
 
 def test_levels_of_the_gram_matrix_in_closed_form():
     """Linear, unbiased: one level, of degree 1, with eigenvalue 1/q. He2: the harmonic part."""
-    linear = gram_levels("z", 10, 3, bias=0.0)
+    linear = gram_levels("z", 10, 3, bias_range=0.0)
     assert [e.eigenvalue.value for e in linear] == pytest.approx([0, 0.1, 0, 0], abs=1e-9)
     # E[He2(w.x) He2(w.x')] on a traceless quadratic form: c_2^2/(q (q + 2)) with c_2 = 2.
-    quadratic = gram_levels("He2(z)", 10, 2, bias=0.0)
+    quadratic = gram_levels("He2(z)", 10, 2, bias_range=0.0)
     assert quadratic[2].eigenvalue.value == pytest.approx(4 / 120, rel=1e-9)
     assert quadratic[2].multiplicity == 54
     # All levels of a polynomial of degree 2 together are its trace, E[sigma^2] = 2; the radial

@@ -10,7 +10,7 @@ import gradone as gd
 from gradone.targets.activation import Activation
 from gradone.theory.giant._one_step_readout import fields
 from gradone.theory.giant._one_step_spike import spike_of
-from gradone.theory.giant._second_layer import second_layer
+from gradone.theory.giant._readout_law import readout_law
 from gradone.theory.giant._spectrum_solver import Bulk
 
 from .direct_step import giant_step, sphere_rows
@@ -19,7 +19,7 @@ SIN, TANH = gd.Target("sin(z)"), Activation("tanh(z)")
 
 
 def bulk_after(step, batch, *, alpha=2.0, width_ratio=1.0, level=1):
-    layer = second_layer("ones")
+    layer = readout_law("ones")
     spike = spike_of(SIN, TANH, layer, batch_ratio=batch, step_size=step)
     f = fields(SIN, TANH, layer, spike, row_norms=False, level=level)
     return Bulk(f, width_ratio, alpha)

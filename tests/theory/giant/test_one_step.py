@@ -13,7 +13,7 @@ from gradone.theory import KnownBias
 from gradone.theory.giant._one_step_model import OneStep
 from gradone.theory.giant._one_step_readout import fields, solve_readout
 from gradone.theory.giant._one_step_spike import spike_of
-from gradone.theory.giant._second_layer import SecondLayer
+from gradone.theory.giant._readout_law import ReadoutLaw
 from gradone.theory.giant._smeared import window
 
 from ...reference_work import reference_time
@@ -226,8 +226,8 @@ def test_the_published_equations_of_one_block_give_the_same(rng, case):
 
 def test_a_block_may_be_split():
     """Two blocks of the same u are one, with and without the finite width and the row norms."""
-    one = SecondLayer(np.ones(1), np.ones(1))
-    two = SecondLayer(np.ones(2), np.array([0.3, 0.7]))
+    one = ReadoutLaw(np.ones(1), np.ones(1))
+    two = ReadoutLaw(np.ones(2), np.array([0.3, 0.7]))
     for width, row_norms in ((math.inf, False), (500.0, True)):
         errors = []
         for layer in (one, two):
@@ -244,7 +244,7 @@ def test_signs_of_the_second_layer_do_not_matter_if_the_activation_is_odd():
     ones = gd.predict("sin(z)", "one_step", **setting)
     signs = gd.predict("sin(z)", "one_step", readout="signs", **setting)
     assert signs.test_mse.item() == pytest.approx(ones.test_mse.item(), rel=1e-12)
-    layer = SecondLayer(np.array([-1.0, 1.0]), np.array([0.5, 0.5]))  # not folded
+    layer = ReadoutLaw(np.array([-1.0, 1.0]), np.array([0.5, 0.5]))  # not folded
     spike = spike_of(SIN, TANH, layer, batch_ratio=3.0, step_size=1.5)
     f = fields(SIN, TANH, layer, spike, row_norms=True, level=1)
     found = solve_readout(f, alpha=2.0, width_ratio=1.0, ridge=0.1, width=500.0)

@@ -20,7 +20,7 @@ def within(value, error, expected, expected_error):
 def test_table_of_the_reference():
     """Target tanh(z1 + He3(z2)), step 0.6: averages over the two mirror neurons, to 0.0008."""
     found = gd.predict(
-        "tanh(z1 + He3(z2))", "reused_batch", step_size=0.6, steps=6, samples=2**15, **MIRROR
+        "tanh(z1 + He3(z2))", "reused_batch", step_size=0.6, steps=6, points=2**15, **MIRROR
     )
     M, Q = found.overlap.values[0, 1:], found.norm.values[0, 1:]
     first = [0.0757, 0.1238, 0.1562, 0.1800, 0.1988, 0.2144]
@@ -148,9 +148,9 @@ def test_divergence_is_marked_with_the_step():
     [
         (dict(step_size="auto"), "no automatic step_size"),
         (dict(steps=0), "steps must be"),
-        (dict(samples=3), "samples must be"),
+        (dict(points=3), "points must be"),
         (dict(rule="sam"), "no parameter 'rule'"),
-        (dict(init={"M": [[2.0], [0.0]]}), "negative eigenvalue"),
+        (dict(width=2, init={"M": [[2.0], [0.0]]}), "negative eigenvalue"),
     ],
 )
 def test_bad_arguments_are_refused(wrong, message):

@@ -36,7 +36,7 @@ def spectra(d: int) -> xr.Dataset:
     rng, found = np.random.default_rng(0), learner.directions_ / learner.scale_
     before = rng.standard_normal((_WIDTH, d))
     after = rng.standard_normal((_WIDTH, len(found))) @ found
-    values = [gram_spectrum(rows, samples=_SAMPLES)[:_WIDTH] for rows in (before, after)]
+    values = [gram_spectrum(rows, n=_SAMPLES)[:_WIDTH] for rows in (before, after)]
     dims = ("step", "neuron")
     return curve(
         {"level": (dims, np.array(values)), "level_err": (dims, np.zeros((2, _WIDTH)))},
@@ -53,7 +53,7 @@ def levels(d: int) -> xr.Dataset:
     found, counts = np.empty((2, _DEGREES + 1)), np.empty((2, _DEGREES + 1))
     for step, q in enumerate((d, int(d**0.5))):
         for degree, level in enumerate(
-            gram_levels("relu(z)", q, _DEGREES, samples=_SAMPLES, width=_WIDTH)
+            gram_levels("relu(z)", q, _DEGREES, n=_SAMPLES, width=_WIDTH)
         ):
             found[step, degree] = level.eigenvalue.value
             counts[step, degree] = level.multiplicity

@@ -37,7 +37,7 @@ def measured(d: int) -> xr.Dataset:
         width_ratio=1.0,
         step_size=STEP_SIZE,
         activation="tanh(z)",
-        second_layer="ones",
+        readout="ones",
         init=start,
     )
     fresh = target.sample(round(ALPHA * d), d, seed=1, dtype="float32").X

@@ -40,7 +40,7 @@ def neurons(name: str, d: int, width: int) -> xr.Dataset:
         steps=STEPS,
         step_size=_STEP_SIZE,
         batch_size=n,
-        second_layer="signs",
+        readout="signs",
         bias_scale=0.0,
         ridge=1.0,
         standardize=False,

@@ -41,11 +41,11 @@ def measured(step: float, d: int, replicates: int) -> xr.Dataset:
             step_size=step / math.sqrt(round(WIDTH_RATIO * d)),
             replicate=replicate,
             activation="tanh(z)",
-            second_layer="gaussian",
+            readout="gaussian",
             init="gaussian",
         )
         left, values, right = svds(learner.weights_.astype(float), k=1, random_state=0)
-        a = learner.second_layer_
+        a = learner.initial_readout_
         along = float(right[0] @ sample.W_star[0]) ** 2
         found[:, replicate] = values[0], along, (left[:, 0] @ a) ** 2 / (a @ a)
     quantities: dict[str, tuple[str, np.ndarray]] = {}

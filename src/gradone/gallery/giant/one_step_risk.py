@@ -47,7 +47,7 @@ def measured(step: float, batch_ratio: float, alpha: float, d: int, replicates: 
             alpha=alpha,
             replicate=replicate,
             activation=ACTIVATION,
-            second_layer="ones",
+            readout="ones",
             ridge=RIDGE,
             fit_intercept=False,
         )

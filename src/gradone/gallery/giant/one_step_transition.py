@@ -55,7 +55,7 @@ def measured(leap: int, n: int, replicates: int) -> xr.Dataset:
             step_size=case.step_size,
             leap=leap,
             batch_size=n,
-            second_layer="signs",
+            readout="signs",
             bias_scale=0.0,
             ridge=1.0,
             standardize=False,

@@ -60,7 +60,7 @@ def measured(name: str, d: int, width: int, replicates: int) -> xr.Dataset:
             steps=STEPS,
             step_size=_STEP_SIZE,
             batch_size=n,
-            second_layer="signs",
+            readout="signs",
             ridge=1.0,
             standardize=False,
             shuffle=False,

@@ -52,7 +52,7 @@ def errors(d: int, n: int, width: int | None, replicates: int) -> xr.Dataset:
             learner = DotKernelRidge(**options)
         else:
             start = stream(0, "init", d=d, replicate=replicate)
-            learner = RandomFeatures(width, init="spherical", random_state=start, **options)
+            learner = RandomFeatures(width, init="random", random_state=start, **options)
         wrong = learner.fit(X[:n], y[:n]).predict(X[n:]) - y[n:]
         found.append([np.mean(wrong**2), np.std(wrong**2) / np.sqrt(TEST)])
     values, deviations = np.array(found).T

@@ -27,7 +27,7 @@ PROBLEMS: dict[str, dict[str, Any]] = {
     "tanh": {"target": "tanh(z)", "width": 1, "readout": [1.0], "step_size": 0.3, "steps": 4},
     "He3": {"target": "He3(z)", "width": 1, "readout": [1.0], "step_size": 0.3, "steps": 4},
 }  # fmt: skip
-SIZES: dict[Size, tuple[int, int, int]] = {  # d, replicates, trajectories of each net of DMFT
+SIZES: dict[Size, tuple[int, int, int]] = {  # d, replicates, points of each net of DMFT
     "small": (20_000, 24, 2**16),
     "paper": (100_000, 40, 2**17),
 }
@@ -53,9 +53,9 @@ def simulated(name: str, d: int, replicates: int) -> xr.Dataset:
     return run.drop_vars([key for key in run.data_vars if not str(key).startswith("overlap")])
 
 
-def mean_field(name: str, trajectories: int) -> xr.Dataset:
+def mean_field(name: str, points: int) -> xr.Dataset:
     """Dynamical mean-field theory of the same descent."""
-    found = predict(PROBLEMS[name]["target"], "reused_batch", samples=trajectories, **student(name))
+    found = predict(PROBLEMS[name]["target"], "reused_batch", points=points, **student(name))
     return found.drop_vars([key for key in found.data_vars if not str(key).startswith("overlap")])
 
 
@@ -74,11 +74,11 @@ class ReusedBatchFigure(GalleryFigure):
 
     def compute(self, size: Size, memo: Memo) -> dict[str, xr.Dataset]:
         """Overlaps against iterations for each problem, simulated and by mean-field theory."""
-        d, replicates, trajectories = SIZES[size]
+        d, replicates, points = SIZES[size]
         found = {}
         for name in PROBLEMS:
             found[f"{name} simulation"] = memo(simulated, name, d, replicates)
-            found[f"{name} theory"] = memo(mean_field, name, trajectories)
+            found[f"{name} theory"] = memo(mean_field, name, points)
         return found
 
     def draw(self, data: Data) -> Chart | Panels:

@@ -34,7 +34,7 @@ from ._products import StandardizedProducts
 if TYPE_CHECKING:
     import xarray as xr
 
-_STARTS = ("random", "spectral")
+_STARTS = ("uninformed", "spectral")
 _SPECTRAL_OVERLAP = 0.1  # self-overlap of a spectral start, per direction
 _BY_CHANCE = 6.0  # standard errors of a mean or of a scale, for all columns
 _NOTICEABLE = 0.1  # change of a mean or of a scale that is worth a warning
@@ -72,7 +72,7 @@ class BayesAMP(
         The target that made the labels: its function g and its noise, not its directions.
     damping : float
         Share of the old iterate that is kept, in [0, 1); raised while the iteration oscillates.
-    start : {"random", "spectral"}
+    start : {"uninformed", "spectral"}
         Small random directions, or those of ``SpectralDirections(channel)``: the same fixed points
         in fewer iterations.
     max_iter : int
@@ -156,7 +156,7 @@ class BayesAMP(
         channel: Target,
         *,
         damping: float = 0.5,
-        start: str = "random",
+        start: str = "uninformed",
         max_iter: int = 400,
         tol: float = 1e-3,
         restarts: int = 1,
@@ -345,7 +345,7 @@ class BayesAMP(
                 "SpectralDirections() does without it."
             )
         if self.start not in _STARTS:
-            raise BadData(f"start must be 'random' or 'spectral', got {self.start!r}")
+            raise BadData(f"start must be 'uninformed' or 'spectral', got {self.start!r}")
         for name, least in (("max_iter", 1), ("restarts", 0), ("chunk_size", 1)):
             value = getattr(self, name)
             if value is None and name == "chunk_size":

@@ -43,7 +43,7 @@ class JointNetwork(DeepLearner):
         Largest rate of AdamW.
     weight_decay : float
         All parameters are multiplied by 1 - rate * weight_decay at each update.
-    init : "spherical", "gaussian" or array (widths[0], d)
+    init : "random", "gaussian" or array (widths[0], d)
         First rows of :math:`W_1`: uniform on the unit sphere, :math:`N(0, I/d)`, or given.
     chunk_size : int, optional
         Rows that are treated at a time outside the training; chosen by size if None.
@@ -105,7 +105,7 @@ class JointNetwork(DeepLearner):
         batch_size: int = 256,
         step_size: float = 3e-3,
         weight_decay: float = 0.3,
-        init: Any = "spherical",
+        init: Any = "random",
         chunk_size: int | None = None,
         random_state: int | np.random.Generator | None = None,
     ) -> None:

@@ -27,7 +27,7 @@ class FirstLayer:
         :math:`\sigma`.
     weights : ndarray (p, d)
         Rows w.
-    bias, second_layer : ndarray (p,)
+    bias, readout : ndarray (p,)
         b and a.
     mirrored : bool
         Whether the second half of the neurons is the first with opposite a, so that f = 0.
@@ -36,7 +36,7 @@ class FirstLayer:
     activation: Activation
     weights: np.ndarray
     bias: np.ndarray
-    second_layer: np.ndarray
+    readout: np.ndarray
     mirrored: bool
 
 
@@ -73,7 +73,7 @@ class GradientSum:
         self._total, self._squares, self._n = np.zeros((self._q, d)), 0.0, 0
         self._slopes, self._linear = np.zeros(self._q), np.zeros(d)
         self._slope = layer.activation.derivative()
-        self._readout = (layer.second_layer / p).astype(layer.weights.dtype)
+        self._readout = (layer.readout / p).astype(layer.weights.dtype)
         self._buffer = np.empty((0, self._q), layer.weights.dtype)
 
     def add(self, X: np.ndarray, y: np.ndarray) -> None:
@@ -95,7 +95,7 @@ class GradientSum:
         mean = self._total / self._n
         if not self._with_linear:
             mean -= np.outer(self._slopes / self._n, self._linear / self._n)
-        mean *= self._layer.second_layer[: self._q, None]
+        mean *= self._layer.readout[: self._q, None]
         return np.concatenate([mean, -mean]) if self._layer.mirrored else mean
 
     @property

@@ -143,7 +143,7 @@ class MovedFeatures(CallbackSupportMixin, RegressorMixin, BaseEstimator):
         self.n_iter_ = len(self._records)
         weights, bias = self._finished(layer)
         self.weights_, self.bias_ = like(template, weights), like(template, bias)
-        self.second_layer_ = like(template, layer.second_layer)
+        self.initial_readout_ = like(template, layer.readout)
         # The last step must be one that fresh samples would have made too. Their labels still hold
         # the error of the linear part that was taken off, which also moved the weights.
         fresh = GradientSum(before, with_output=False, with_linear=not self.preprocess)

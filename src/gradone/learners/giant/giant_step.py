@@ -17,7 +17,7 @@ from ..lazy._frozen_features import check_number
 from ._gradient import FirstLayer
 from ._moved_features import MovedFeatures, check_flag, one_of
 
-_SECOND_LAYERS = ("gaussian", "signs", "ones")
+_READOUTS = ("gaussian", "signs", "ones")
 _RESCALED = (None, "rows", "rms")
 
 
@@ -51,13 +51,13 @@ class GiantStep(MovedFeatures):
         :math:`n_B`. None: the steps share half of the samples. The rest fits the readout.
     reuse : bool
         Every step uses the same batch; otherwise each has its own.
-    second_layer : "gaussian", "signs", "ones" or array (width,)
+    readout : "gaussian", "signs", "ones" or array (width,)
         a during the steps: standard Gaussian, 1, -1, 1, ..., all 1, or given.
     symmetric : bool
         The second half of the neurons starts like the first with opposite a, so that f = 0.
-    init : "spherical", "gaussian" or array (width, d)
+    init : "random", "gaussian" or array (width, d)
         First weights: uniform on the unit sphere, :math:`N(0, I/d)`, or given; of the first half
-        of the neurons if `symmetric`, and so is a given `second_layer`.
+        of the neurons if `symmetric`, and so is a given `readout`.
     bias_scale : float
         Standard deviation of the Gaussian biases b.
     preprocess : bool
@@ -95,7 +95,7 @@ class GiantStep(MovedFeatures):
     directions_ : array (k, d)
         Orthonormal: leading directions of the change of the weights that the fresh samples of the
         readout confirm; noise passes with probability 1e-4.
-    bias_, second_layer_, readout_ : array (width,)
+    bias_, initial_readout_, readout_ : array (width,)
         Biases, second layer during the steps, and fitted readout.
     linear_ : array (d,)
         Coefficients of the inputs themselves, 0 unless `preprocess` or `linear_part`.
@@ -153,9 +153,9 @@ class GiantStep(MovedFeatures):
         leap: int = 1,
         batch_size: int | None = None,
         reuse: bool = False,
-        second_layer: Any = "gaussian",
+        readout: Any = "gaussian",
         symmetric: bool = True,
-        init: Any = "spherical",
+        init: Any = "random",
         bias_scale: float = 1.0,
         preprocess: bool = False,
         rescale: str | None = None,
@@ -176,7 +176,7 @@ class GiantStep(MovedFeatures):
         self.leap = leap
         self.batch_size = batch_size
         self.reuse = reuse
-        self.second_layer = second_layer
+        self.readout = readout
         self.symmetric = symmetric
         self.init = init
         self.bias_scale = bias_scale
@@ -215,7 +215,7 @@ class GiantStep(MovedFeatures):
         rng = self._rng
         drawn = self.width // 2 if self.symmetric else self.width
         weights = random_rows(self.init, drawn, d, rng)
-        bias, a = self.bias_scale * rng.standard_normal(drawn), self._drawn_second_layer(drawn)
+        bias, a = self.bias_scale * rng.standard_normal(drawn), self._drawn_readout(drawn)
         if self.symmetric:
             weights, bias = np.concatenate([weights, weights]), np.concatenate([bias, bias])
             a = np.concatenate([a, -a])
@@ -227,12 +227,12 @@ class GiantStep(MovedFeatures):
             mirrored=self.symmetric,
         )
 
-    def _drawn_second_layer(self, count: int) -> np.ndarray:
-        if not isinstance(self.second_layer, str):
-            return second_layer_values(self.second_layer, count)
-        if self.second_layer == "gaussian":
+    def _drawn_readout(self, count: int) -> np.ndarray:
+        if not isinstance(self.readout, str):
+            return readout_values(self.readout, count)
+        if self.readout == "gaussian":
             return self._rng.standard_normal(count)
-        if self.second_layer == "signs":
+        if self.readout == "signs":
             return np.where(np.arange(count) % 2, -1.0, 1.0)
         return np.ones(count)
 
@@ -260,8 +260,8 @@ class GiantStep(MovedFeatures):
         check_number("step_size", self.step_size, zero=True)
         check_number("bias_scale", self.bias_scale, zero=True)
         one_of("rescale", self.rescale, _RESCALED)
-        if isinstance(self.second_layer, str):
-            one_of("second_layer", self.second_layer, _SECOND_LAYERS)
+        if isinstance(self.readout, str):
+            one_of("readout", self.readout, _READOUTS)
         for name in (
             "reuse",
             "symmetric",
@@ -278,12 +278,12 @@ class GiantStep(MovedFeatures):
             )
 
 
-def second_layer_values(values: Any, count: int) -> np.ndarray:
+def readout_values(values: Any, count: int) -> np.ndarray:
     """Second layer that was given, checked."""
     a = np.array(values, dtype=np.float64)
     if a.shape != (count,) or not np.isfinite(a).all():
         raise BadData(
-            f"second_layer must be {', '.join(map(repr, _SECOND_LAYERS))} or {count} finite "
+            f"readout must be {', '.join(map(repr, _READOUTS))} or {count} finite "
             f"numbers, got an array of shape {a.shape}"
         )
     return a

@@ -61,7 +61,7 @@ class ResidualStep(MovedFeatures):
     directions_ : array (k, d)
         Orthonormal: leading directions of the weights that the fresh samples of the readout
         confirm; noise passes with probability 1e-4.
-    bias_, second_layer_, readout_ : array (width,)
+    bias_, initial_readout_, readout_ : array (width,)
         Biases, second layer during the step, and fitted readout.
     linear_ : array (d,)
         :math:`\beta`, in units of the standardized features.

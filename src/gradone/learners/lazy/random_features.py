@@ -37,8 +37,8 @@ class RandomFeatures(RegressorMixin, FrozenFeatures):
         The loss.
     delta : float
         Distance beyond which Huber's loss is linear.
-    init : "gaussian", "spherical" or array (width, d)
-        Rows w: independent :math:`N(0, I/d)`, uniform on the unit sphere, or given.
+    init : "random", "gaussian" or array (width, d)
+        Rows w: uniform on the unit sphere, independent :math:`N(0, I/d)`, or given.
     bias_scale : float
         Standard deviation of the Gaussian biases b.
     fit_intercept : bool

@@ -42,8 +42,8 @@ class RandomFeaturesClassifier(ClassifierMixin, FrozenFeatures):
         rows, then all rows are fitted.
     loss : {"logistic", "hinge", "square"}
         The loss.
-    init : "gaussian", "spherical" or array (width, d)
-        Rows w: independent :math:`N(0, I/d)`, uniform on the unit sphere, or given.
+    init : "random", "gaussian" or array (width, d)
+        Rows w: uniform on the unit sphere, independent :math:`N(0, I/d)`, or given.
     bias_scale : float
         Standard deviation of the Gaussian biases b.
     fit_intercept : bool

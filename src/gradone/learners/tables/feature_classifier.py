@@ -65,7 +65,7 @@ class FeatureClassifier(ClassifierMixin, FeatureLearner):
         :class:`SpectralDirections`; None below 20 rows.
     diagnosis_ : str
         What was found, in words.
-    weights_ : dict
+    member_weights_ : dict
         Weight of each member that is used; empty if the mean is predicted.
     cv_scores_ : dict
         Share of the variance that each member explains out of fold.

@@ -43,7 +43,7 @@ def numbers_of(fit: TableFit) -> dict[str, Any]:
             for row, strength in zip(learner.directions_, learner.eigenvalues_, strict=True)
         ],
         "members": {
-            name: {"weight": plain(learner.weights_.get(name, 0.0)), "r2": plain(value)}
+            name: {"weight": plain(learner.member_weights_.get(name, 0.0)), "r2": plain(value)}
             for name, value in learner.cv_scores_.items()
         },
         "path": plain(learner.path_),

@@ -212,7 +212,7 @@ def _growth(fit: TableFit) -> str:
 def _members(fit: TableFit) -> str:
     learner = fit.learner
     rows = [
-        [escape(name), f"{learner.weights_.get(name, 0.0):.2f}", f"{score:.3f}"]
+        [escape(name), f"{learner.member_weights_.get(name, 0.0):.2f}", f"{score:.3f}"]
         for name, score in sorted(learner.cv_scores_.items(), key=lambda item: -item[1])
     ]
     text = (

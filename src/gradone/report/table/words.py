@@ -19,7 +19,7 @@ _FLAT, _STEEP = 0.01, 0.03  # gains by the last doubling of the rows
 def finding(fit: TableFit) -> str:
     """What the target depends on, in the words of a practitioner."""
     k, target = fit.learner.n_directions_, fit.data.target
-    if not fit.learner.weights_:
+    if not fit.learner.member_weights_:
         return (
             f"Nothing in this table predicts {target} better than a constant does, as far as "
             f"{len(fit.data.y)} rows can show."

@@ -52,8 +52,8 @@ def gram_levels(
     dimension: int,
     degree: int = 3,
     *,
-    bias: float = 1.0,
-    samples: float = math.inf,
+    bias_range: float = 1.0,
+    n: float = math.inf,
     width: float = math.inf,
 ) -> tuple[GramLevel, ...]:
     r"""Levels of the conjugate kernel K/n of degree 0, 1, ... [DT-7].
@@ -66,9 +66,9 @@ def gram_levels(
         Dimension q, at least 3, of the space in which the rows lie.
     degree : int
         Largest degree.
-    bias : float
+    bias_range : float
         Half-width B of the law of the biases.
-    samples, width : float
+    n, width : float
         Finite numbers move the mean of the eigenvalues of a level to first order, by the factor
 
         .. math:: 1 + \Big(\frac1n + \frac1p\Big) \sum_{k \ne l}
@@ -87,8 +87,8 @@ def gram_levels(
     sigma = Activation(activation) if isinstance(activation, str) else activation
     q = whole_number("dimension", dimension, least=3)
     degree = whole_number("degree", degree, least=0)
-    bias = nonnegative("bias", bias, what="a half-width")
-    n = positive("samples", samples, infinite=True)
+    bias = nonnegative("bias_range", bias_range, what="a half-width")
+    n = positive("n", n, infinite=True)
     p = positive("width", width, infinite=True)
     fine = _levels(sigma, q, degree, bias, _ANGLES)
     coarse = _levels(sigma, q, degree, bias, _ANGLES // 2)

@@ -10,7 +10,7 @@ from ...targets.activation import Activation
 from ...targets.target import Target
 from ._one_step_readout import Fields, Readout, fields, solve_readout
 from ._one_step_spike import Spike, activation_moments, spike_of
-from ._second_layer import SecondLayer, second_layer
+from ._readout_law import ReadoutLaw, readout_law
 from ._smeared import LEVELS
 
 Variant = Literal["gradient", "spiked"]
@@ -52,7 +52,7 @@ class OneStep:
     activation : Activation
         Continuous activation.
     readout : str or mapping
-        Second layer before the step, see :func:`second_layer`.
+        Second layer before the step, see :func:`readout_law`.
     variant : {"gradient", "spiked"}
         With or without the change of the row norms.
     batch_ratio, step_size : float
@@ -81,9 +81,9 @@ class OneStep:
             raise BadData(f"variant must be 'gradient' or 'spiked', got {variant!r}")
         self.target, self.activation, self.variant = target, activation, variant
         self.step = {"batch_ratio": batch_ratio, "step_size": step_size}
-        layers = [second_layer(readout)]
+        layers = [readout_law(readout)]
         if readout == "gaussian":
-            layers.append(second_layer(readout, nodes=_FEWER_NODES))
+            layers.append(readout_law(readout, nodes=_FEWER_NODES))
         is_odd = activation.expression.parity(1) == "odd"
         self.layers = [layer.folded() if is_odd else layer for layer in layers]
         self.spikes = [spike_of(target, activation, layer, **self.step) for layer in self.layers]
@@ -91,7 +91,7 @@ class OneStep:
         self._level = 0  # coarsest resolution that was of use
 
     @property
-    def layer(self) -> SecondLayer:
+    def layer(self) -> ReadoutLaw:
         """Second layer before the step."""
         return self.layers[0]
 

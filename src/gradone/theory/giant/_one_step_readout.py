@@ -43,7 +43,7 @@ import numpy as np
 from ...targets.activation import Activation
 from ...targets.target import Target
 from ._one_step_spike import Spike, link_function
-from ._second_layer import SecondLayer
+from ._readout_law import ReadoutLaw
 from ._smeared import line_rule, reach, window
 
 TOLERANCE = 1e-13
@@ -118,7 +118,7 @@ class Readout:
 def fields(
     target: Target,
     activation: Activation,
-    layer: SecondLayer,
+    layer: ReadoutLaw,
     spike: Spike,
     *,
     row_norms: bool,

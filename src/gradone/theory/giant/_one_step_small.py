@@ -28,7 +28,7 @@ from ...targets.activation import Activation
 from ...targets.target import Target
 from ._one_step_model import Point
 from ._one_step_spike import activation_moments, link_moments
-from ._second_layer import SecondLayer
+from ._readout_law import ReadoutLaw
 
 _TOLERANCE = 1e-14
 _MAX_ITER = 100_000
@@ -37,7 +37,7 @@ _MAX_ITER = 100_000
 def small_spike(
     target: Target,
     activation: Activation,
-    layer: SecondLayer,
+    layer: ReadoutLaw,
     *,
     batch_ratio: float,
     step_size: float,
@@ -52,7 +52,7 @@ def small_spike(
     --------
     >>> import numpy as np
     >>> g = Target("z + (z^2 - 1)/2", noise=0.25)
-    >>> ones = SecondLayer(np.ones(1), np.ones(1))
+    >>> ones = ReadoutLaw(np.ones(1), np.ones(1))
     >>> theta, _ = small_spike(g, Activation("tanh(z)"), ones, batch_ratio=2.0, step_size=2.0)
     >>> round(theta, 4)
     1.6588
@@ -67,7 +67,7 @@ def small_spike(
 def small_step_point(
     target: Target,
     activation: Activation,
-    layer: SecondLayer,
+    layer: ReadoutLaw,
     *,
     batch_ratio: float,
     step_size: float,

@@ -27,7 +27,7 @@ from ...base.errors import OutOfRegime
 from ...base.estimate import Estimate
 from ...targets.activation import Activation
 from ...targets.target import Target
-from ._second_layer import SecondLayer
+from ._readout_law import ReadoutLaw
 
 # A coefficient this small beside the others counts as zero.
 _ZERO = 1e-9
@@ -175,7 +175,7 @@ class Spike:
 def spike_of(
     target: Target,
     activation: Activation,
-    layer: SecondLayer,
+    layer: ReadoutLaw,
     *,
     batch_ratio: float,
     step_size: float,
@@ -184,7 +184,7 @@ def spike_of(
 
     Examples
     --------
-    >>> layer = SecondLayer(np.ones(1), np.ones(1))
+    >>> layer = ReadoutLaw(np.ones(1), np.ones(1))
     >>> s = spike_of(Target("sin(z)"), Activation("tanh(z)"), layer, batch_ratio=20, step_size=3)
     >>> round(s.strength, 7), round(s.alignment, 7), s.scales.round(7)
     (1.1340555, 0.9718544, array([1.0189732]))

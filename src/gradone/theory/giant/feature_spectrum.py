@@ -14,7 +14,7 @@ from .._registry import THEORIES, Theory, refusal
 from ._one_direction import one_direction, one_direction_obstacle
 from ._one_step_readout import fields
 from ._one_step_spike import Spike, activation_moments, read_activation, spike_obstacle, spike_of
-from ._second_layer import SecondLayer, second_layer
+from ._readout_law import ReadoutLaw, readout_law
 from ._smeared import line_rule, reach
 from ._spectrum_solver import Bulk
 from ._swept import Swept, one_number
@@ -184,7 +184,7 @@ class Spectrum:
         step: int,
         width: float,
     ) -> None:
-        layer = second_layer("ones")
+        layer = readout_law("ones")
         spike = _spike(target, activation, layer, point, step)
         self._bulks = []
         for level in (_COARSE, _FINE):
@@ -234,7 +234,7 @@ class Spectrum:
 def _spike(
     target: Target,
     activation: Activation,
-    layer: SecondLayer,
+    layer: ReadoutLaw,
     point: dict[str, float],
     step: int,
 ) -> Spike:

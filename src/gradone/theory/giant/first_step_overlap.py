@@ -30,7 +30,7 @@ from ...targets.language.tree import power
 from ...targets.sampled import Sampled, whole_number
 from ...targets.target import Target, as_target
 from ._one_step_spike import activation_moments, read_activation
-from ._second_layer import second_layer
+from ._readout_law import readout_law
 from ._swept import one_number
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def first_step_overlap(
     c = one_number("step_size", step_size)
     order, tensor = _leading(target)
     step = c * d ** ((order - 1) / 2)
-    layer = second_layer(readout)
+    layer = readout_law(readout)
     mean_a, square_a = layer.mean, float(layer.shares @ layer.values**2)
     along, size2, error = _signal(sigma, tensor, order, d)
     moments = activation_moments(sigma)

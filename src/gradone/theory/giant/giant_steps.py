@@ -19,7 +19,7 @@ from .._registry import THEORIES, Theory
 from ..sgd._effective_process import cloud
 from ._giant_limit import Classes, Course, course, draw_count
 from ._one_step_spike import read_activation
-from ._second_layer import SecondLayer, second_layer
+from ._readout_law import ReadoutLaw, readout_law
 from ._swept import Swept
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ class GiantStepsTheory(Theory):
     ) -> xr.Dataset:
         """State after each step, at every point of the grid."""
         sigma = read_activation(activation)
-        classes = _classes(second_layer(readout, nodes=_NODES), _biases(bias))
+        classes = _classes(readout_law(readout, nodes=_NODES), _biases(bias))
         steps, points = whole_number("steps", steps), whole_number("points", points, least=64)
         grid = Swept(
             {"alpha": alpha}, {"step_size": (axis_values("step_size", step_size), step_size)}
@@ -170,10 +170,10 @@ class GiantStepsTheory(Theory):
         )  # fmt: skip
 
 
-def _biases(bias: Any) -> SecondLayer:
+def _biases(bias: Any) -> ReadoutLaw:
     """Values of the biases and their shares."""
     if bias == "gaussian" or isinstance(bias, Mapping):
-        return second_layer(bias, nodes=_NODES, name="bias")
+        return readout_law(bias, nodes=_NODES, name="bias")
     try:
         value = math.nan if isinstance(bias, str) else float(bias)
     except TypeError:
@@ -183,10 +183,10 @@ def _biases(bias: Any) -> SecondLayer:
             f"bias must be a finite number, 'gaussian' or a mapping of values to shares such as "
             f"{{-0.5: 0.5, 0.5: 0.5}}, got {bias!r}"
         )
-    return SecondLayer(np.array([value]), np.ones(1))
+    return ReadoutLaw(np.array([value]), np.ones(1))
 
 
-def _classes(layer: SecondLayer, biases: SecondLayer) -> Classes:
+def _classes(layer: ReadoutLaw, biases: ReadoutLaw) -> Classes:
     """All pairs of a readout weight and a bias."""
     pairs = list(itertools.product(zip(layer.values, layer.shares, strict=True),
                                    zip(biases.values, biases.shares, strict=True)))  # fmt: skip

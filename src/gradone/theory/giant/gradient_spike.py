@@ -21,7 +21,7 @@ from ._one_step_spike import (
     spike_obstacle,
     spike_of,
 )
-from ._second_layer import SecondLayer, second_layer
+from ._readout_law import ReadoutLaw, readout_law
 from ._swept import Swept
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ class GradientSpikeTheory(Theory):
         scaling: Literal["small", "giant"] = "small",
     ) -> xr.Dataset:
         """Singular value and cosines at every point of the grid."""
-        sigma, layer = read_activation(activation), second_layer(readout)
+        sigma, layer = read_activation(activation), readout_law(readout)
         link = one_direction(target)
         if scaling not in ("small", "giant"):
             raise BadData(f"scaling must be 'small' or 'giant', got {scaling!r}")
@@ -149,7 +149,7 @@ class GradientSpikeTheory(Theory):
 
 
 def _small(
-    target: Target, activation: Any, layer: SecondLayer, point: dict[str, float]
+    target: Target, activation: Any, layer: ReadoutLaw, point: dict[str, float]
 ) -> dict[str, float]:
     """Singular value and vectors for a step of order one [SK-1], [SK-2]."""
     step, ratio = point["step_size"], point["width_ratio"]
@@ -177,7 +177,7 @@ def _small(
 
 
 def _giant(
-    target: Target, activation: Any, layer: SecondLayer, point: dict[str, float]
+    target: Target, activation: Any, layer: ReadoutLaw, point: dict[str, float]
 ) -> dict[str, float]:
     """The same in units of the square root of the width, where the bulk is at zero [OS-1]."""
     spike = spike_of(

@@ -18,7 +18,7 @@ from ._one_direction import one_direction, one_direction_obstacle
 from ._one_step_model import KnownBias, OneStep, Point, Variant
 from ._one_step_small import small_spike, small_step_point
 from ._one_step_spike import read_activation, spike_obstacle
-from ._second_layer import second_layer
+from ._readout_law import readout_law
 from ._swept import Swept, one_number
 
 if TYPE_CHECKING:
@@ -227,7 +227,7 @@ class _Small:
 
     def __init__(self, target: Target, activation: Activation, *, readout: Any) -> None:
         self.target, self.activation = target, activation
-        self.layer = second_layer(readout)
+        self.layer = readout_law(readout)
 
     def __call__(self, point: dict[str, float]) -> tuple[Point, dict[str, float]]:
         solved = small_step_point(self.target, self.activation, self.layer, **point)

@@ -67,8 +67,8 @@ class ReusedBatchTheory(Theory):
         See :class:`gradone.targets.training.TrainedStudent`.
     steps : int
         Number T of steps.
-    samples : int
-        Draws in each of 16 independent solutions; a power of two is best.
+    points : int
+        Points in each of 16 independent solutions; a power of two is best.
     seed : int
         Seed of the draws.
 
@@ -116,7 +116,7 @@ class ReusedBatchTheory(Theory):
         train_readout: float | None = None,
         train_bias: float | None = None,
         weight_decay: float = 0.0,
-        samples: int = 2**14,
+        points: int = 2**14,
         seed: int = 0,
         **network: Unpack[StudentSettings],
     ) -> xr.Dataset:
@@ -134,8 +134,8 @@ class ReusedBatchTheory(Theory):
         if isinstance(start, str):
             start = (np.zeros((width, target.r)), np.eye(width))
         steps = whole_number("steps", steps)
-        samples = whole_number("samples", samples, least=64)
-        found = _solutions(training, target, start, np.asarray(alpha), steps, samples, seed)
+        points = whole_number("points", points, least=64)
+        found = _solutions(training, target, start, np.asarray(alpha), steps, points, seed)
         kept = [
             name
             for name in self.answers
@@ -155,7 +155,7 @@ class ReusedBatchTheory(Theory):
             source=f"theory:{self.name}",
             target=target.text,
             params={
-                "noise": target.noise, "steps": steps, "samples": samples,
+                "noise": target.noise, "steps": steps, "points": points,
                 "M": start[0], "Q": start[1],
             } | training.params,
             seed=seed,
@@ -169,20 +169,20 @@ def _solutions(
     start: tuple[np.ndarray, np.ndarray],
     alpha: np.ndarray,
     steps: int,
-    samples: int,
+    points: int,
     seed: int,
 ) -> list[list[Trajectory]]:
     """Independent solutions for each alpha; all alphas see the same draws."""
     count = draw_count(student, target, steps)
     require_memory(
-        16 * (count + student.width * (steps + 4)) * samples,
-        f"a solution with {samples} draws, {steps} steps and width {student.width}",
-        "Use fewer steps or samples.",
+        16 * (count + student.width * (steps + 4)) * points,
+        f"a solution with {points} points, {steps} steps and width {student.width}",
+        "Use fewer steps or points.",
     )
     found: list[list[Trajectory]] = [[] for _ in alpha]
     for replica in range(_REPLICAS):
         rng = stream(seed, "data", theory="reused_batch", replicate=replica)
-        draws = cloud(count, samples, rng)
+        draws = cloud(count, points, rng)
         # A divergence is found by its size, and reported.
         with np.errstate(over="ignore", invalid="ignore"):
             for solutions, value in zip(found, alpha, strict=True):

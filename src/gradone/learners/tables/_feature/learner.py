@@ -148,7 +148,9 @@ class FeatureLearner(
         test = _moment_test(used, rng)
         self.p_values_ = test.p_values
         self.diagnosis_ = diagnosis(ensemble, len(found), test, rows.X.shape)
-        self.weights_ = dict(sorted(ensemble.stack.weights.items(), key=lambda item: -item[1]))
+        self.member_weights_ = dict(
+            sorted(ensemble.stack.weights.items(), key=lambda item: -item[1])
+        )
         self.cv_scores_ = dict(ensemble.stack.scores)
         self.path_ = list(ensemble.path)
         self.mean_ = like(X, self._columns.mean)

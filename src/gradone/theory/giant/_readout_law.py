@@ -14,7 +14,7 @@ from ...calculus.grid import gauss_hermite
 
 
 @dataclass(frozen=True)
-class SecondLayer:
+class ReadoutLaw:
     """Law of the readout weights at the start, with finitely many values.
 
     Parameters
@@ -31,13 +31,13 @@ class SecondLayer:
         """Mean of the readout weights."""
         return float(self.shares @ self.values)
 
-    def folded(self) -> SecondLayer:
+    def folded(self) -> ReadoutLaw:
         """Law of the absolute values, which is all that counts if the activation is odd."""
         values, place = np.unique(np.abs(self.values), return_inverse=True)
-        return SecondLayer(values, np.bincount(place, weights=self.shares))
+        return ReadoutLaw(values, np.bincount(place, weights=self.shares))
 
 
-def second_layer(readout: Any, *, nodes: int = 24, name: str = "readout") -> SecondLayer:
+def readout_law(readout: Any, *, nodes: int = 24, name: str = "readout") -> ReadoutLaw:
     """Second layer as users give it: a name, or the share of each value.
 
     Parameters
@@ -51,26 +51,26 @@ def second_layer(readout: Any, *, nodes: int = 24, name: str = "readout") -> Sec
 
     Examples
     --------
-    >>> second_layer({-1.0: 0.3, 1.0: 0.3, 2.0: 0.4}).mean
+    >>> readout_law({-1.0: 0.3, 1.0: 0.3, 2.0: 0.4}).mean
     0.8
-    >>> second_layer("signs").folded().values
+    >>> readout_law("signs").folded().values
     array([1.])
     """
     if isinstance(readout, Mapping):
         return _from_shares(readout, name)
     if readout == "ones":
-        return SecondLayer(np.ones(1), np.ones(1))
+        return ReadoutLaw(np.ones(1), np.ones(1))
     if readout == "signs":
-        return SecondLayer(np.array([-1.0, 1.0]), np.array([0.5, 0.5]))
+        return ReadoutLaw(np.array([-1.0, 1.0]), np.array([0.5, 0.5]))
     if readout == "gaussian":
-        return SecondLayer(*gauss_hermite(nodes))
+        return ReadoutLaw(*gauss_hermite(nodes))
     raise BadData(
         f"{name} must be 'ones', 'signs', 'gaussian' or a mapping of values to shares such as "
         f"{{-1: 0.5, 2: 0.5}}, got {readout!r}"
     )
 
 
-def _from_shares(readout: Mapping[Any, Any], name: str) -> SecondLayer:
+def _from_shares(readout: Mapping[Any, Any], name: str) -> ReadoutLaw:
     try:
         values = np.array([float(value) for value in readout])
         shares = np.array([float(share) for share in readout.values()])
@@ -80,4 +80,4 @@ def _from_shares(readout: Mapping[Any, Any], name: str) -> SecondLayer:
         raise BadData(f"the values of {name} must be finite numbers, not all zero, got {readout}")
     if not ((shares > 0).all() and abs(shares.sum() - 1) < 1e-9):
         raise BadData(f"the shares of {name} must be positive and sum to one, got {readout}")
-    return SecondLayer(values, shares)
+    return ReadoutLaw(values, shares)
