@@ -97,7 +97,7 @@ def check_span(*, d, width, runs=RUNS):
     for text in (SUM, SPAN):
         target = gd.Target(text)
         theory = gd.predict(
-            target, "giant_steps", alpha=32, step_size=step, steps=1, bias="gaussian"
+            target, "giant_steps", alpha=32, step_size=step, steps=1, bias_scale=1.0
         ).isel(alpha=0, step=1)
         expected = spread(theory.gradient_cosine.values, theory.share.values)
         rng = np.random.default_rng([d, *text.encode()])

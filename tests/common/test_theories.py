@@ -25,7 +25,7 @@ TARGETS = [
 NINE = gd.Target("z1*z2*z3*z4*z5*z6*z7*z8*z9")
 VALUE = 2.0  # of an axis, where a test needs just one
 # Of parameters that are no axes and have no default, by name.
-PARAMETERS: dict[str, object] = {"step_size": 0.1, "batch_ratio": 4.0}
+PARAMETERS: dict[str, object] = {"step_size": 0.1, "batch_ratio": 4.0, "steps": 6}
 
 
 @pytest.fixture(params=list(THEORIES))

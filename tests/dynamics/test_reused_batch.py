@@ -260,7 +260,7 @@ def test_single_precision_gives_the_same_means():
 def test_errors_on_samples_agree_with_order_parameters():
     """Linear student, linear target: the test error is (1 - M)^2 + Q - M^2 + noise."""
     run = reused_batch(
-        gd.Target("z", noise=0.3), d=200, n=400, width=1, activation="z", step_size=0.5,
+        gd.Target("z", noise=0.3), d=200, n=400, width=1, activation="z", steps=6, step_size=0.5,
         replicates=3, test_samples=20_000, progress=False,
     )  # fmt: skip
     M, Q = run.overlap.values[..., 0, 0], run.norm.values[..., 0, 0]
@@ -326,11 +326,11 @@ def test_automatic_steps_do_not_run_away(changes):
 
 
 def test_automatic_steps_say_what_cannot_be_learned():
-    fast = reused_batch("He3(z)", d=400, alpha=3.0, width=1, replicates=1)
+    fast = reused_batch("He3(z)", d=400, alpha=3.0, steps=6, width=1, replicates=1)
     assert fast.attrs["notes"].count(".") == 2  # the step, with its point, and nothing else
-    slow = reused_batch("z1*z2", d=400, alpha=3.0, loss="correlation", replicates=1)
+    slow = reused_batch("z1*z2", d=400, alpha=3.0, steps=6, loss="correlation", replicates=1)
     assert "takes O(log d)" in slow.attrs["notes"]
-    never = reused_batch("sign(z1*z2*z3)", d=400, alpha=3.0, replicates=1)
+    never = reused_batch("sign(z1*z2*z3)", d=400, alpha=3.0, steps=6, replicates=1)
     assert "finds no direction of this target" in never.attrs["notes"]
 
 
@@ -379,11 +379,11 @@ def test_an_interrupted_run_keeps_what_was_done(stop):
 )
 def test_bad_arguments_are_refused(wrong, message):
     with pytest.raises(gd.BadData, match=message):
-        reused_batch("z1*z2", **(dict(d=20, n=30, step_size=0.1) | wrong))
+        reused_batch("z1*z2", **(dict(d=20, n=30, steps=6, step_size=0.1) | wrong))
 
 
 def test_what_does_not_fit_is_refused_before_it_is_drawn():
     with pytest.raises(gd.TooLarge, match="n = 10000000000 samples"):
-        reused_batch("z", d=10**9, n=10**10, step_size=0.1)
+        reused_batch("z", d=10**9, n=10**10, steps=6, step_size=0.1)
     with pytest.raises(gd.OutOfRegime, match="Sight"):
-        reused_batch(gd.Sight(outer="tanh(h)", inner="He2(z)", exponent=0.5), d=9, n=9, step_size=1)
+        reused_batch(gd.Sight("tanh(h)", "He2(z)", exponent=0.5), d=9, n=9, steps=1, step_size=1)

@@ -114,7 +114,7 @@ SMALL = {"d": 30, "steps": 5, "step_size": 0.01, "replicates": 2}
         partial(gd.dynamics.sgd, "z1*z2", **SMALL),
         partial(gd.dynamics.reused_batch, "z1*z2", alpha=1.0, test_samples=9, **SMALL),
         partial(gd.predict, "z1*z2", "sgd_flow", time=1.0, step_size=0.1, points=64),
-        partial(gd.predict, "z1*z2", "reused_batch", alpha=1.0, step_size=0.1, points=64),
+        partial(gd.predict, "z1*z2", "reused_batch", alpha=1.0, steps=2, step_size=0.1, points=64),
     ],
 )
 def test_its_keywords_say_the_same_as_a_student(verb):

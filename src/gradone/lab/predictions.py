@@ -97,6 +97,8 @@ def arguments(target: Any, name: str, values: Mapping[str, float]) -> dict[str, 
     one = PREDICTED[name]
     if one.kind == "gradient":
         return {"step_size": 1.5, "activation": "relu(z)", "steps": 1, "points": 4096}
+    if name == "reused_batch":
+        return {**values, "width": 2, "steps": 6}
     if not one.rule:
         return {**values, **({"activation": one.activation} if one.activation else {})}
     given = {key: value for key, value in values.items() if key != "overlap"}

@@ -39,7 +39,7 @@ def press(page: Any, slider: str, key: str, times: int) -> None:
         ("sign(z)", "one_step", {"batch_ratio": 4.0, "step_size": 1.0, "width_ratio": 1.0,
                                  "ridge": 0.1}),
         ("sign(z1*z2)", "bayes_amp", {}),
-        ("tanh(z)", "reused_batch", {"step_size": 0.3}),
+        ("tanh(z)", "reused_batch", {"step_size": 0.3, "width": 2, "steps": 6}),
     ],
 )  # fmt: skip
 def test_curves_are_those_of_python(

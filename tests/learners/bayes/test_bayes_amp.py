@@ -281,7 +281,7 @@ def test_impossible_labels_at_their_cavity_mean_are_counted(monkeypatch):
     ("options", "message"),
     [
         ({"channel": "sign(z1*z2)"}, r"channel must be a Target, got 'sign\(z1\*z2\)'"),
-        ({"start": "informed"}, "start must be 'random' or 'spectral'"),
+        ({"start": "informed"}, "start must be 'uninformed' or 'spectral'"),
         ({"damping": 1.0}, r"damping must be a number in \[0, 1\)"),
         ({"tol": 0.0}, "tol must be a number > 0"),
         ({"max_iter": 0}, "max_iter must be an integer >= 1"),

@@ -125,7 +125,7 @@ def test_a_step_that_is_too_large_is_named():
         ({"steps": 0}, "steps must be an integer >= 1"),
         ({"step_size": 0.0}, "step_size must be a number > 0"),
         ({"weight_decay": -1.0}, "weight_decay must be a number >= 0"),
-        ({"init": "zero"}, "init must be 'gaussian', 'spherical' or an array"),
+        ({"init": "zero"}, "init must be 'random', 'gaussian' or an array"),
     ],
 )
 def test_bad_parameters_are_named(given, message):

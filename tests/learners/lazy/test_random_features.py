@@ -274,7 +274,7 @@ def test_an_unfinished_fit_says_so():
         ({"activation": np.tanh}, "activation must be the text of a function of z"),
         ({"loss": "hubert"}, "loss must be one of 'square', 'huber', got 'hubert'. Did you mean"),
         ({"delta": 0.0}, "delta must be a number > 0, got 0.0"),
-        ({"init": "uniform"}, "init must be 'gaussian', 'spherical' or an array"),
+        ({"init": "uniform"}, "init must be 'random', 'gaussian' or an array"),
         ({"init": np.ones((2, 2))}, r"finite weights of shape \(4, 8\), got an array of shape"),
         ({"bias_scale": -1.0}, "bias_scale must be a number >= 0"),
         ({"fit_intercept": 1}, "fit_intercept must be True or False, got 1"),

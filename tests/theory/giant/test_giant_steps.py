@@ -61,7 +61,7 @@ def test_two_directions_that_tanh_and_relu_see():
 
     assert second(odd) > 0.3
     assert second(even) < 0.1
-    assert second(even, bias="gaussian") > 0.25
+    assert second(even, bias_scale=1.0) > 0.25
     assert second(odd, activation="tanh(z)") < 0.02
 
 
@@ -99,6 +99,8 @@ def test_bad_arguments_are_refused():
         ({"steps": 0}, "steps must be an integer >= 1"),
         ({"bias": "some"}, "bias must be a finite number"),
         ({"bias": None}, "bias must be a finite number"),
+        ({"bias_scale": -1.0}, r"bias_scale must be a finite number >= 0 \(a standard dev"),
+        ({"bias": {0.5: 1.0}, "bias_scale": 1.0}, "give one of the two"),
         ({"bias": {0.5: 0.2}}, "shares of bias must be positive and sum to one"),
         ({"readout": {0.0: 1.0}}, "not all zero"),
         ({"step_size": -1.0}, "step_size must be"),

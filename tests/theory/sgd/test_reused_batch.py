@@ -155,4 +155,4 @@ def test_divergence_is_marked_with_the_step():
 )
 def test_bad_arguments_are_refused(wrong, message):
     with pytest.raises(gd.BadData, match=message):
-        gd.predict("z", "reused_batch", **(dict(alpha=1.0, step_size=0.1) | wrong))
+        gd.predict("z", "reused_batch", **(dict(alpha=1.0, steps=6, step_size=0.1) | wrong))

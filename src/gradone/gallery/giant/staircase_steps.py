@@ -88,7 +88,7 @@ def measured(name: str, d: int, width: int, replicates: int) -> xr.Dataset:
 def limit(name: str) -> xr.Dataset:
     """The same in the limit of large dimension."""
     given: dict[str, Any] = {"alpha": ALPHA, "step_size": _STEP_SIZE, "steps": STEPS}
-    found = predict(TARGETS[name], "giant_steps", readout="signs", bias="gaussian", **given)
+    found = predict(TARGETS[name], "giant_steps", readout="signs", bias_scale=1.0, **given)
     found = found.isel(alpha=0)
     M, P = found.overlap.values, found.share.values
     norms = (P * found.norm.values**2).sum(axis=1)

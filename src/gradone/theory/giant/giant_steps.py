@@ -15,6 +15,7 @@ from ...base.errors import BadData
 from ...base.seeds import stream
 from ...targets.sampled import whole_number
 from ...targets.target import Target
+from .._inputs import nonnegative
 from .._registry import THEORIES, Theory
 from ..sgd._effective_process import cloud
 from ._giant_limit import Classes, Course, course, draw_count
@@ -70,8 +71,10 @@ class GiantStepsTheory(Theory):
         Number T of steps.
     readout : {"signs", "ones", "gaussian"} or mapping
         Second layer a, fixed; ``{value: share}``.
-    bias : float, "gaussian" or mapping
+    bias : float or mapping
         Biases b, fixed and independent of a; ``{value: share}``.
+    bias_scale : float
+        Standard deviation of Gaussian biases around `bias`, which is then a number.
     points : int
         Points in each of 8 scrambles; a power of two is best.
     seed : int
@@ -124,12 +127,13 @@ class GiantStepsTheory(Theory):
         steps: int = 3,
         readout: Any = "signs",
         bias: Any = 0.0,
+        bias_scale: float = 0.0,
         points: int = 2**14,
         seed: int = 0,
     ) -> xr.Dataset:
         """State after each step, at every point of the grid."""
         sigma = read_activation(activation)
-        classes = _classes(readout_law(readout, nodes=_NODES), _biases(bias))
+        classes = _classes(readout_law(readout, nodes=_NODES), _biases(bias, bias_scale))
         steps, points = whole_number("steps", steps), whole_number("points", points, least=64)
         grid = Swept(
             {"alpha": alpha}, {"step_size": (axis_values("step_size", step_size), step_size)}
@@ -170,20 +174,26 @@ class GiantStepsTheory(Theory):
         )  # fmt: skip
 
 
-def _biases(bias: Any) -> ReadoutLaw:
+def _biases(bias: Any, scale: Any) -> ReadoutLaw:
     """Values of the biases and their shares."""
-    if bias == "gaussian" or isinstance(bias, Mapping):
-        return readout_law(bias, nodes=_NODES, name="bias")
+    scale = nonnegative("bias_scale", scale, what="a standard deviation")
+    if isinstance(bias, Mapping):
+        if scale:
+            raise BadData("bias_scale spreads a bias that is a number; give one of the two")
+        return readout_law(bias, name="bias")
     try:
         value = math.nan if isinstance(bias, str) else float(bias)
     except TypeError:
         value = math.nan
     if not math.isfinite(value):
         raise BadData(
-            f"bias must be a finite number, 'gaussian' or a mapping of values to shares such as "
-            f"{{-0.5: 0.5, 0.5: 0.5}}, got {bias!r}"
+            f"bias must be a finite number or a mapping of values to shares such as "
+            f"{{-0.5: 0.5, 0.5: 0.5}}, got {bias!r}; bias_scale=1 makes it Gaussian"
         )
-    return ReadoutLaw(np.array([value]), np.ones(1))
+    if not scale:
+        return ReadoutLaw(np.array([value]), np.ones(1))
+    law = readout_law("gaussian", nodes=_NODES)
+    return ReadoutLaw(value + scale * law.values, law.shares)
 
 
 def _classes(layer: ReadoutLaw, biases: ReadoutLaw) -> Classes:

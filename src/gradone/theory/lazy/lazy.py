@@ -105,7 +105,7 @@ class LazyTheory(Theory):
         activation: str | None = None,
         fit_intercept: bool = True,
         d: int | None = None,
-        ridge: float = 1e-3,
+        ridge: float = 1.0,
         width: float = math.inf,
     ) -> xr.Dataset:
         """Errors at each kappa."""

@@ -111,7 +111,7 @@ class ReusedBatchTheory(Theory):
         *,
         alpha: Any,
         step_size: float | str,
-        steps: int = 6,
+        steps: int,
         loss: Literal["square", "correlation"] = "square",
         train_readout: float | None = None,
         train_bias: float | None = None,
