@@ -363,8 +363,8 @@ def test_an_interrupted_run_keeps_what_was_done(stop):
     ("wrong", "message"),
     [
         (dict(d=3), "d must be at least r \\+ width"),
-        (dict(alpha=1.0), "give alpha or n"),
-        (dict(n=None), "give alpha or n"),
+        (dict(alpha=1.0), "give either alpha or n"),
+        (dict(n=None), "give either alpha or n"),
         (dict(n=None, alpha=float("nan")), "alpha must be a finite number"),
         (dict(n=None, alpha=1e-9), "alpha must be a finite number >= 1/d"),
         (dict(n=0), "n must be an integer >= 1"),

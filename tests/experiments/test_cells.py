@@ -157,7 +157,7 @@ def test_what_is_no_dimension_of_a_curve_is_another_source():
         "simulation:giant_step(activation=z)",
         "simulation:giant_step(activation=tanh(z))",
     ]
-    kinds = [{"learner": "reused_batch"}, {"engine": "reused_batch", "steps": 6}]
+    kinds = [{"learner": "reused_batch", "steps": 6}, {"engine": "reused_batch", "steps": 6}]
     assert coords(kinds)["source"] == [
         "simulation:reused_batch(learner)",
         "simulation:reused_batch(engine)",

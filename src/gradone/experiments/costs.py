@@ -138,7 +138,7 @@ def _sgd(given: Mapping[str, Any], r: int) -> tuple[list[Need], float]:
 
 
 def _reused(given: Mapping[str, Any], r: int) -> tuple[list[Need], float]:
-    n, p, steps = given["n"], given.get("width", 4), given["steps"]
+    n, p, steps = given["n"], given.get("width", 4), given.get("steps", 6)
     itemsize = 4 if given.get("dtype") == "float32" else 8
     columns = min(r + 9 * p + 2 * p * steps, r + 9 * p + 2 * given["d"])
     held = Need(n * columns * itemsize, f"{columns} coordinates of {n} samples", "n or steps")

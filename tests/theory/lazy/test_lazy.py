@@ -98,7 +98,7 @@ def test_the_curve_at_finite_dimension_has_its_reference_values():
 
 
 def test_the_curve_tends_to_the_plateaus():
-    setting = dict(kappa=[1.5, 2.5], activation="relu(z - 0.5)")
+    setting = dict(kappa=[1.5, 2.5], activation="relu(z - 0.5)", ridge=1e-3)
     target = gd.Target("z1 + He2(z2)/sqrt(2) + He3(z3)/sqrt(6)", noise=0.2)
     limit = gd.predict(target, "lazy", **setting).excess_mse.values
     gaps = [
