@@ -192,7 +192,7 @@ def parameters_of(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
 
     Examples
     --------
-    >>> def flow(target, student=None, *, time, **network: "Unpack[StudentSettings]"): ...
+    >>> def flow(target, student=None, *, time, **network: Unpack[StudentSettings]): ...
     >>> list(parameters_of(flow))
     ['target', 'student', 'time', 'width', 'activation', 'readout', 'bias', 'init']
     """
