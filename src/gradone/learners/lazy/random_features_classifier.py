@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
 
-from ...base.arrays import array_namespace, check_fit, like
-from ...base.errors import BadData
+from ...base.arrays import like
+from .._classes import ClassLearner
 from .._registry import LEARNERS
 from ._frozen_features import FrozenFeatures
 
@@ -20,7 +18,7 @@ def _is_logistic(learner: RandomFeaturesClassifier) -> bool:
 
 
 @LEARNERS.add("random_features_classifier")
-class RandomFeaturesClassifier(ClassifierMixin, FrozenFeatures):
+class RandomFeaturesClassifier(ClassLearner, FrozenFeatures):
     r"""Classifier whose random first layer is frozen and whose readout is fitted.
 
     .. math:: f(x) = \frac{1}{\sqrt p} \sum_{k=1}^{p} a_k\, \sigma(\langle w_k, x\rangle + b_k)
@@ -168,13 +166,9 @@ class RandomFeaturesClassifier(ClassifierMixin, FrozenFeatures):
             Inputs.
         """
         X, outputs = self._outputs(X, "predict")
-        if len(self.classes_) == 2:
-            classes = self.classes_[(outputs[:, 0] > 0).astype(int)]
-        else:
-            classes = self.classes_[outputs.argmax(axis=1)]
-        if classes.dtype.kind not in "fiu" or array_namespace(X) is np:
-            return classes
-        return array_namespace(X).asarray(classes)
+        is_pair = len(self.classes_) == 2
+        which = (outputs[:, 0] > 0).astype(int) if is_pair else outputs.argmax(axis=1)
+        return self._of_numbers(X, which)
 
     @available_if(_is_logistic)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Any:
@@ -196,15 +190,8 @@ class RandomFeaturesClassifier(ClassifierMixin, FrozenFeatures):
         return like(X, shares / shares.sum(axis=1, keepdims=True))
 
     def _checked(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
-        _, X, y = check_fit(self, X, y, labels="any")
-        check_classification_targets(y)
-        self.classes_, which = np.unique(y, return_inverse=True)
+        X, which = self._class_numbers(X, y)
         k = len(self.classes_)
-        if k < 2:
-            raise BadData(
-                f"all {len(y)} labels are of one class, {self.classes_[0].item()!r}: "
-                f"{type(self).__name__} needs rows of at least two classes"
-            )
         if k == 2:
             return X, 2.0 * which - 1.0
         return X, 2.0 * (which[:, None] == np.arange(k)) - 1.0

@@ -57,13 +57,11 @@ class OneMatrixFinder(DirectionFinder):
 
     def _functions(self, inputs: WhitenedInputs, y: np.ndarray) -> np.ndarray:
         """Functions of the label (n, q)."""
-        return slice_weights(y, n_slices=self.n_slices, row_weights=inputs.row_weights)
+        raise NotImplementedError
 
     def _restored(self, inputs: WhitenedInputs, group: list[np.ndarray]) -> list[np.ndarray]:
-        """Sets of permuted functions, orthonormal in the mean over rows also where these weigh."""
-        if inputs.row_weights is None:
-            return group
-        return [orthonormal(functions, inputs.row_weights) for functions in group]
+        """What is made of sets of permuted functions."""
+        raise NotImplementedError
 
     def _matrices(self, inputs: WhitenedInputs, group: list[np.ndarray]) -> list[np.ndarray]:
         """Matrix (m, m) of each set of functions (n, q)."""
@@ -93,3 +91,33 @@ class OneMatrixFinder(DirectionFinder):
         if k > shown:
             text += f" {k - shown} more as asked for, within chance."
         return text + few_rows(n, d)
+
+
+class SlicedFinder(OneMatrixFinder):
+    """Finder that sees the label through slices, or classes."""
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        n_slices: int | None = None,
+        n_permutations: int = 39,
+        shrinkage: float | None = None,
+        chunk_size: int | None = None,
+        random_state: int | np.random.Generator | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.n_slices = n_slices
+        self.n_permutations = n_permutations
+        self.shrinkage = shrinkage
+        self.chunk_size = chunk_size
+        self.random_state = random_state
+
+    def _functions(self, inputs: WhitenedInputs, y: np.ndarray) -> np.ndarray:
+        return slice_weights(y, n_slices=self.n_slices, row_weights=inputs.row_weights)
+
+    def _restored(self, inputs: WhitenedInputs, group: list[np.ndarray]) -> list[np.ndarray]:
+        # Orthonormal in the mean over rows also where these weigh.
+        if inputs.row_weights is None:
+            return group
+        return [orthonormal(functions, inputs.row_weights) for functions in group]

@@ -5,22 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
 
-from ...base.arrays import array_namespace, check_fit, like
-from ...base.errors import BadData
-from .._callbacks import with_callbacks
+from ...base.arrays import like
+from .._classes import ClassLearner
 from .._registry import LEARNERS
 from ._feature.calibration import calibrated
-from ._feature.checks import refuse_text
 from ._feature.learner import FeatureLearner
 
 _MOST_CLASSES = 3  # beyond these the search for directions is left out unless it is asked for
 
 
 @LEARNERS.add("feature_classifier")
-class FeatureClassifier(ClassifierMixin, FeatureLearner):
+class FeatureClassifier(ClassLearner, FeatureLearner):
     r"""Classification that looks for the few directions of a table that matter.
 
     The classes as numbers 0 and 1 are fitted like the labels of :class:`FeatureRegressor`, one
@@ -99,42 +95,17 @@ class FeatureClassifier(ClassifierMixin, FeatureLearner):
     cites = ("troiani2024limits", "damian2025leap", "defilippis2025spectral")
     cost = "some hundred least squares of n (n_landmarks + d)^2 operations in each fold"
 
-    @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> FeatureClassifier:
-        """Find the directions and fit the members.
-
-        Parameters
-        ----------
-        X : array-like (n, d)
-            Inputs.
-        y : array-like (n,)
-            Classes: numbers or text.
-        sample_weight : array-like (n,), optional
-            Weights of the rows: 2 means the same as a row that is there twice.
-
-        Returns
-        -------
-        FeatureClassifier
-            Itself.
-        """
-        self._check_parameters()
-        refuse_text(X, type(self).__name__)
-        _, X, y = check_fit(self, X, y, labels="any")
-        check_classification_targets(y)
-        self.classes_, which = np.unique(y, return_inverse=True)
+    def _numbers(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
+        X, which = self._class_numbers(X, y)
         k = len(self.classes_)
-        if k < 2:
-            raise BadData(
-                f"all {len(y)} labels are of one class, {self.classes_[0].item()!r}: "
-                f"{type(self).__name__} needs rows of at least two classes"
-            )
         hot = (which[:, None] == np.arange(k)).astype(float)
-        out, labels, weights = self._fit_numbers(X, hot[:, 1:] if k == 2 else hot, sample_weight)
+        return X, hot[:, 1:] if k == 2 else hot
+
+    def _calibrate(self, out: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> None:
         known = ~np.isnan(out).any(axis=1)
         scores = self._scores(out[known])
         truth = self._scores(labels[known]).argmax(axis=1)
         self._calibration = calibrated(scores, truth, weights[known])
-        return self
 
     def decision_function(self, X: Any) -> Any:
         """Logits of new inputs: (n,) for two classes (positive: the second), else (n, k).
@@ -167,10 +138,7 @@ class FeatureClassifier(ClassifierMixin, FeatureLearner):
             Inputs.
         """
         X, logs = self._logs(X, "predict")
-        classes = self.classes_[logs.argmax(axis=1)]
-        if classes.dtype.kind not in "fiu" or array_namespace(X) is np:
-            return classes
-        return array_namespace(X).asarray(classes)
+        return self._of_numbers(X, logs.argmax(axis=1))
 
     def _logs(self, X: Any, method: str) -> tuple[Any, np.ndarray]:
         X, found = self._predicted(X, method)
@@ -178,10 +146,8 @@ class FeatureClassifier(ClassifierMixin, FeatureLearner):
 
     def _scores(self, found: np.ndarray) -> np.ndarray:
         """Scores (n, k) of all classes from predictions of standardized labels."""
-        kept, k = self._labels.kept, len(self.classes_)
-        shares = np.tile(self._labels.mean, (len(found), 1))
-        shares[:, kept] += found * self._labels.scale[kept]
-        return np.hstack([1 - shares, shares]) if k == 2 else shares
+        shares = self._unscaled(found)
+        return np.hstack([1 - shares, shares]) if len(self.classes_) == 2 else shares
 
     @property
     def _families(self) -> tuple[str, ...]:

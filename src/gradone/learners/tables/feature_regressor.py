@@ -8,9 +8,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from ...base.arrays import check_fit, like, to_numpy
-from .._callbacks import with_callbacks
 from .._registry import LEARNERS
-from ._feature.checks import refuse_text
 from ._feature.learner import FeatureLearner
 
 
@@ -112,31 +110,11 @@ class FeatureRegressor(RegressorMixin, FeatureLearner):
     cites = ("troiani2024limits", "damian2025leap", "defilippis2025spectral")
     cost = "some hundred least squares of n (n_landmarks + d)^2 operations in each fold"
 
-    @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> FeatureRegressor:
-        """Find the directions and fit the members.
-
-        Parameters
-        ----------
-        X : array-like (n, d)
-            Inputs.
-        y : array-like (n,) or (n, q)
-            Labels, numbers.
-        sample_weight : array-like (n,), optional
-            Weights of the rows: 2 means the same as a row that is there twice.
-
-        Returns
-        -------
-        FeatureRegressor
-            Itself.
-        """
-        self._check_parameters()
-        refuse_text(X, type(self).__name__)
+    def _numbers(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
         _, X, y = check_fit(self, X, y, labels="exact", multi_output=True)
         Y = to_numpy(y)
         self._flat = Y.ndim == 1
-        self._fit_numbers(X, Y.reshape(len(Y), -1), sample_weight)
-        return self
+        return X, Y.reshape(len(Y), -1)
 
     def predict(self, X: Any) -> Any:
         """Labels of new inputs (n,) or (n, q).
@@ -147,9 +125,7 @@ class FeatureRegressor(RegressorMixin, FeatureLearner):
             Inputs.
         """
         X, found = self._predicted(X, "predict")
-        kept = self._labels.kept
-        labels = np.tile(self._labels.mean, (len(found), 1))
-        labels[:, kept] += found * self._labels.scale[kept]
+        labels = self._unscaled(found)
         return like(X, labels[:, 0] if self._flat else labels)
 
     def __sklearn_tags__(self) -> Any:

@@ -7,11 +7,11 @@ import numpy as np
 from .._registry import LEARNERS
 from .._sliced_spectrum import sum_of_squares
 from .._whitening import WhitenedInputs
-from ._one_matrix import OneMatrixFinder
+from ._one_matrix import SlicedFinder
 
 
 @LEARNERS.add("save")
-class SAVE(OneMatrixFinder):
+class SAVE(SlicedFinder):
     r"""Sliced average variance estimation: directions whose variance changes with y.
 
     Directions are eigenvectors of
@@ -93,23 +93,6 @@ class SAVE(OneMatrixFinder):
         "Either there is no signal, or its generative exponent is 3 or more, or there are too few "
         "rows; SIR needs fewer for directions of first order."
     )
-
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        n_slices: int | None = None,
-        n_permutations: int = 39,
-        shrinkage: float | None = None,
-        chunk_size: int | None = None,
-        random_state: int | np.random.Generator | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.n_slices = n_slices
-        self.n_permutations = n_permutations
-        self.shrinkage = shrinkage
-        self.chunk_size = chunk_size
-        self.random_state = random_state
 
     def _matrices(self, inputs: WhitenedInputs, group: list[np.ndarray]) -> list[np.ndarray]:
         means, squares = inputs.moments(np.concatenate(group, axis=1))

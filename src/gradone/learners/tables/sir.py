@@ -6,11 +6,11 @@ import numpy as np
 
 from .._registry import LEARNERS
 from .._whitening import WhitenedInputs
-from ._one_matrix import OneMatrixFinder
+from ._one_matrix import SlicedFinder
 
 
 @LEARNERS.add("sir")
-class SIR(OneMatrixFinder):
+class SIR(SlicedFinder):
     r"""Sliced inverse regression: directions in which the mean of X moves with y.
 
     Directions are eigenvectors of the covariance of the conditional means of whitened inputs u,
@@ -90,23 +90,6 @@ class SIR(OneMatrixFinder):
         "Even functions such as z1**2 and products such as z1*z2 are invisible to it: try SAVE, "
         "PHD or SpectralDirections."
     )
-
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        n_slices: int | None = None,
-        n_permutations: int = 39,
-        shrinkage: float | None = None,
-        chunk_size: int | None = None,
-        random_state: int | np.random.Generator | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.n_slices = n_slices
-        self.n_permutations = n_permutations
-        self.shrinkage = shrinkage
-        self.chunk_size = chunk_size
-        self.random_state = random_state
 
     def _matrices(self, inputs: WhitenedInputs, group: list[np.ndarray]) -> list[np.ndarray]:
         return [m.T @ m for m in _means(inputs, group)]  # [SD-3]

@@ -6,7 +6,7 @@ import numbers
 import warnings
 from collections.abc import Sequence
 from contextlib import closing
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -15,13 +15,13 @@ from sklearn.model_selection import check_cv
 from ....base.arrays import check_new, like, to_numpy
 from ....base.errors import BadData
 from ....targets.sampled import whole_number
-from ..._callbacks import CallbackSupportMixin, fit_steps
+from ..._callbacks import CallbackSupportMixin, fit_steps, with_callbacks
 from ..._found import Found
 from ..._sliced_spectrum import sliced_directions
 from ..._slices import slice_weights
 from ..._standardize import Standardization, row_blocks, warn_of_constant_columns
 from ..._whitening import whitened
-from .checks import FEW_ROWS, warn_of_columns, warn_of_few_rows
+from .checks import FEW_ROWS, refuse_text, warn_of_columns, warn_of_few_rows
 from .diagnosis import diagnosis
 from .directions import index_directions, linear_directions
 from .ensemble import Ensemble, fit_ensemble
@@ -74,6 +74,37 @@ class FeatureLearner(
         self.random_state = random_state
 
     # ---- fit
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Find the directions and fit the members.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+            Inputs.
+        y : array-like (n,) or (n, q)
+            Labels: numbers for a regressor, classes (n,), numbers or text, for a classifier.
+        sample_weight : array-like (n,), optional
+            Weights of the rows: 2 means the same as a row that is there twice.
+
+        Returns
+        -------
+        object
+            Itself.
+        """
+        self._check_parameters()
+        refuse_text(X, type(self).__name__)
+        X, Y = self._numbers(X, y)
+        self._calibrate(*self._fit_numbers(X, Y, sample_weight))
+        return self
+
+    def _numbers(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
+        """Checked inputs, and labels (n, q) that are numbers."""
+        raise NotImplementedError
+
+    def _calibrate(self, out: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> None:
+        """Learn from predictions out of fold, their labels and weights how far to trust them."""
 
     def _fit_numbers(
         self, X: Any, Y: np.ndarray, sample_weight: Any
@@ -208,6 +239,13 @@ class FeatureLearner(
             block = self._columns(inputs[part].astype(np.float64))
             found[part] = self._ensemble(block if self._axes is None else block @ self._axes)
         return X, found
+
+    def _unscaled(self, found: np.ndarray) -> np.ndarray:
+        """Labels (n, q) in their own units from standardized ones; constant ones stay so."""
+        kept = self._labels.kept
+        labels = np.tile(self._labels.mean, (len(found), 1))
+        labels[:, kept] += found * self._labels.scale[kept]
+        return labels
 
     # ---- checks
 

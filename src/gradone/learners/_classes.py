@@ -1,0 +1,43 @@
+"""Labels that are classes: numbers inside a learner, names outside."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+
+from ..base.arrays import array_namespace, check_fit
+from ..base.errors import BadData
+
+
+class ClassLearner(ClassifierMixin):
+    """Classifier that counts its classes in their order.
+
+    Attributes
+    ----------
+    classes_ : ndarray (k,)
+        The classes, sorted.
+    """
+
+    classes_: np.ndarray
+
+    def _class_numbers(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
+        """Checked inputs, and the number (n,) of the class of each row."""
+        _, X, y = check_fit(self, X, y, labels="any")
+        check_classification_targets(y)
+        self.classes_, which = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise BadData(
+                f"all {len(y)} labels are of one class, {self.classes_[0].item()!r}: "
+                f"{type(self).__name__} needs rows of at least two classes"
+            )
+        return X, which
+
+    def _of_numbers(self, X: Any, which: np.ndarray) -> Any:
+        """Classes by number, of the kind of X if they are numbers themselves."""
+        classes = self.classes_[which]
+        if classes.dtype.kind not in "fiu" or array_namespace(X) is np:
+            return classes
+        return array_namespace(X).asarray(classes)
