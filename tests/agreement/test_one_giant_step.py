@@ -112,7 +112,7 @@ def test_the_spike_leaves_the_bulk_at_the_threshold(step):
     d, ratios = 600, {"batch_ratio": 2.0, "width_ratio": 1.5}
     theory = gd.predict(
         gd.Target("z + (z**2 - 1)/2", noise=0.25), "gradient_spike", step_size=step,
-        activation="tanh(z)", readout="gaussian", **ratios,
+        activation="tanh(z)", readout="gaussian", **ratios, scaling="small",
     )  # fmt: skip
     rng = np.random.default_rng([7, round(10 * step)])
     runs = np.array([leading_singular_vectors(d, step, rng, **ratios) for _ in range(RUNS)])

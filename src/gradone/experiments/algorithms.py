@@ -25,7 +25,12 @@ WIDTHS = ("width", "width_ratio")
 """Two ways to say how many neurons."""
 FAMILIES = (SAMPLES, WIDTHS)
 
-NUMERICS: dict[str, int] = {"engine:reused_batch": 2, "theory:lazy": 2, "theory:reused_batch": 2}
+NUMERICS: dict[str, int] = {
+    "engine:reused_batch": 2,
+    "theory:gradient_spike": 2,
+    "theory:lazy": 2,
+    "theory:reused_batch": 2,
+}
 """``"learner:giant_step"`` to the number of its version, where it is not 1. Raise it by one when
 the numbers of an algorithm may change: cells that were computed before are then computed anew."""
 

@@ -87,6 +87,7 @@ class GradientSpikeFigure(GalleryFigure):
             width_ratio=WIDTH_RATIO,
             activation="tanh(z)",
             readout="gaussian",
+            scaling="small",
         )
         return {"simulation": joined.assign_coords(step_size=list(STEPS)), "theory": theory}
 

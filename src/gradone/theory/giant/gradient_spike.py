@@ -65,7 +65,7 @@ class GradientSpikeTheory(Theory):
     Parameters
     ----------
     step_size : array
-        :math:`\eta` for ``scaling="small"``, s for ``"giant"``.
+        s for ``scaling="giant"``, :math:`\eta` for ``"small"``.
     batch_ratio : float or array
         Samples of the step, per dimension; ``inf`` is the population gradient.
     activation : str
@@ -74,7 +74,7 @@ class GradientSpikeTheory(Theory):
         Width per dimension.
     readout : {"ones", "signs", "gaussian"} or mapping
         Second layer u before the step, ``{value: share}``.
-    scaling : {"small", "giant"}
+    scaling : {"giant", "small"}
         For ``"giant"`` the spike dominates: ``singular_value`` is :math:`s_1/\sqrt p`, ``spike``
         is r of [OS-1], and the bulk is at zero in this unit.
 
@@ -92,7 +92,7 @@ class GradientSpikeTheory(Theory):
     >>> import gradone as gd
     >>> t = gd.Target("z + (z**2 - 1)/2", noise=0.25)
     >>> found = gd.predict(t, "gradient_spike", step_size=[1.0, 2.0], batch_ratio=2.0,
-    ...                    width_ratio=1.5, activation="tanh(z)")
+    ...                    width_ratio=1.5, activation="tanh(z)", scaling="small")
     >>> found.singular_value.values.round(4), found.cosine2.values.round(4)
     (array([2.2247, 2.4076]), array([0.    , 0.3137]))
     """
@@ -112,16 +112,16 @@ class GradientSpikeTheory(Theory):
         *,
         step_size: Any,
         batch_ratio: Any,
-        activation: str = "tanh(z)",
+        activation: str = "relu(z)",
         width_ratio: Any = 1.0,
-        readout: Any = "ones",
-        scaling: Literal["small", "giant"] = "small",
+        readout: Any = "gaussian",
+        scaling: Literal["giant", "small"] = "giant",
     ) -> xr.Dataset:
         """Singular value and cosines at every point of the grid."""
         sigma, layer = read_activation(activation), readout_law(readout)
         link = one_direction(target)
-        if scaling not in ("small", "giant"):
-            raise BadData(f"scaling must be 'small' or 'giant', got {scaling!r}")
+        if scaling not in ("giant", "small"):
+            raise BadData(f"scaling must be 'giant' or 'small', got {scaling!r}")
         if scaling == "giant" and (reason := spike_obstacle(link, sigma)):
             raise refusal(self, target, reason)
         given = {
