@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gradone.analysis.frame import rewrite
 from gradone.analysis.queries.one_unknown import last_unknown_grams
 from gradone.analysis.queries.output import conditional_grams, output_grams
 from gradone.analysis.subspace import Subspace
+from gradone.targets.language.coordinates import rewrite
 from gradone.targets.language.expression import Expression
 from gradone.targets.language.transform import given
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from ..base.errors import BadData, OutOfRegime
 from ..base.estimate import Estimate
+from ..targets.frame import natural_frame
 from ..targets.hierarchical import HierarchicalTarget
 from ..targets.target import Target
 from .correlation.leap import LeapRecord, giant_step_staircase, leap_record
-from .frame import natural_frame
 from .queries.learnability import learnability
 from .queries.stages import Learnability, Stage
 from .subspace import Subspace

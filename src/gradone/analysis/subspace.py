@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..base.errors import BadData
-
-_TOLERANCE = 1e-9
+from ..targets.rotations import spanning_rows, tidy_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,10 +42,7 @@ class Subspace:
     ) -> Subspace:
         """Span of vectors (rows); `r` is needed if there are none."""
         matrix = np.asarray(vectors, dtype=np.float64).reshape(-1, r or np.shape(vectors)[-1])
-        if not matrix.size:
-            return cls(np.zeros((0, matrix.shape[1])))
-        _, singular, rows = np.linalg.svd(matrix, full_matrices=False)
-        return cls(_tidy(rows[singular > _TOLERANCE * max(singular[0], 1e-300)]))
+        return cls(spanning_rows(matrix))
 
     @classmethod
     def zero(cls, r: int) -> Subspace:
@@ -90,7 +86,7 @@ class Subspace:
         if self.dim == 0:
             return Subspace.full(self.r)
         _, _, rows = np.linalg.svd(self.basis, full_matrices=True)
-        return Subspace(_tidy(rows[self.dim :]))
+        return Subspace(tidy_rows(rows[self.dim :]))
 
     def __add__(self, other: Subspace) -> Subspace:
         return Subspace.span(np.vstack([self.basis, other.basis]), self.r)
@@ -108,29 +104,6 @@ class Subspace:
         else:
             names = [_form(row, letter) for row in self.basis]
         return f"span({', '.join(names)})"
-
-
-def _tidy(rows: np.ndarray) -> np.ndarray:
-    """Equivalent orthonormal rows with as many zeros as possible, for reading.
-
-    Row-reduced columns are orthonormalized again only if that keeps axes as axes.
-    """
-    if not len(rows):
-        return rows
-    reduced, pivot = np.array(rows), 0
-    for column in range(rows.shape[1]):
-        if pivot == len(reduced):
-            break
-        best = pivot + int(np.abs(reduced[pivot:, column]).argmax())
-        if abs(reduced[best, column]) < 1e-9:
-            continue
-        reduced[[pivot, best]] = reduced[[best, pivot]]
-        reduced[pivot] /= reduced[pivot, column]
-        others = np.arange(len(reduced)) != pivot
-        reduced[others] -= np.outer(reduced[others, column], reduced[pivot])
-        pivot += 1
-    q, triangular = np.linalg.qr(reduced.T)
-    return (q * np.sign(np.where(np.diag(triangular) == 0, 1.0, np.diag(triangular)))).T + 0.0
 
 
 def _form(row: np.ndarray, letter: str) -> str:

@@ -13,20 +13,17 @@ is the same function, and its text names no other direction.
 from __future__ import annotations
 
 import copy
-from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
 
+from .language.coordinates import rewrite
 from .language.expression import Expression
-from .language.functions import substitute
-from .language.tree import Node, Variable, add, multiply, number
 from .rotations import null_space
 from .symmetries import Invariance
 from .tangents import smooth_tangents, tangents
 from .target import Target
 
-_SIMPLE = 64  # largest denominator of a projector that is taken for exact
 _GENERIC = (0.73, -0.58, 0.91, -0.67, 0.83, -0.71, 0.62, -0.94, 0.77)  # no jump passes here
 
 
@@ -57,7 +54,7 @@ def essential(expression: Expression) -> Expression:
     keeps = Invariance(expression)
     for origin in (np.zeros(r), others.T @ others @ np.resize(_GENERIC, r)):
         # At the origin itself the function may jump, as sign(z1)*sign(z1)*z2 does.
-        found = _moved(expression, P, origin)
+        found = rewrite(expression, P, origin)
         if keeps.is_kept_by(found) and len(found.span) < typed:
             return found
     return expression
@@ -71,23 +68,3 @@ def essential_target(target: Target) -> Target:
     same = copy.copy(target)
     object.__setattr__(same, "expression", found)
     return same
-
-
-def _moved(expression: Expression, P: np.ndarray, origin: np.ndarray) -> Expression:
-    """The function z -> g(P z + origin)."""
-    letter, r = expression.letter, expression.r
-    values: dict[Node, Node] = {}
-    for i in expression.variables:
-        terms = [
-            multiply((number(_fraction(p)), Variable(letter, j)))
-            for j, p in enumerate(P[i - 1], start=1)
-            if abs(p) > 1e-12
-        ]
-        values[Variable(letter, i)] = add([*terms, number(Fraction(float(origin[i - 1])))])
-    return Expression.from_tree(substitute(expression.tree, values), letter=letter, r=r)
-
-
-def _fraction(x: float) -> Fraction:
-    """A simple fraction that a number is up to rounding, or the number."""
-    simple = Fraction(x).limit_denominator(_SIMPLE)
-    return simple if abs(simple - x) < 1e-12 else Fraction(float(x))

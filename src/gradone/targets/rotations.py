@@ -172,3 +172,41 @@ def _symmetric_basis(r: int) -> np.ndarray:
         B[i, j] = B[j, i] = 1.0 if i == j else np.sqrt(0.5)
         basis.append(B)
     return np.array(basis)
+
+
+def spanning_rows(vectors: np.ndarray) -> np.ndarray:
+    """Orthonormal rows (k, r) with the same span as some vectors (m, r).
+
+    Examples
+    --------
+    >>> spanning_rows(np.array([[1.0, 1.0, 0.0], [1.0, -1.0, 0.0]]))
+    array([[1., 0., 0.],
+           [0., 1., 0.]])
+    """
+    if not vectors.size:
+        return np.zeros((0, vectors.shape[1]))
+    _, singular, rows = np.linalg.svd(vectors, full_matrices=False)
+    return tidy_rows(rows[singular > _ZERO * max(singular[0], 1e-300)])
+
+
+def tidy_rows(rows: np.ndarray) -> np.ndarray:
+    """Equivalent orthonormal rows with as many zeros as possible, for reading.
+
+    Row-reduced columns are orthonormalized again only if that keeps axes as axes.
+    """
+    if not len(rows):
+        return rows
+    reduced, pivot = np.array(rows), 0
+    for column in range(rows.shape[1]):
+        if pivot == len(reduced):
+            break
+        best = pivot + int(np.abs(reduced[pivot:, column]).argmax())
+        if abs(reduced[best, column]) < 1e-9:
+            continue
+        reduced[[pivot, best]] = reduced[[best, pivot]]
+        reduced[pivot] /= reduced[pivot, column]
+        others = np.arange(len(reduced)) != pivot
+        reduced[others] -= np.outer(reduced[others, column], reduced[pivot])
+        pivot += 1
+    q, triangular = np.linalg.qr(reduced.T)
+    return (q * np.sign(np.where(np.diag(triangular) == 0, 1.0, np.diag(triangular)))).T + 0.0

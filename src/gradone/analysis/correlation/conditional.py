@@ -19,11 +19,11 @@ from ...calculus.expansion import hermite_expansion
 from ...calculus.grid import gauss_hermite
 from ...calculus.hermite import hermite_table, multi_indices, normal_density
 from ...calculus.line import gauss_legendre
+from ...targets.frame import natural_frame
 from ...targets.language.expression import Expression
 from ...targets.language.functions import substitute
 from ...targets.language.polynomials import polynomial_of
 from ...targets.language.tree import Node, Sum, Variable, add, multiply
-from ..frame import natural_frame
 
 _LEVELS = (8, 12, 17, 24, 34, 48, 68, 96)
 _POINTS = 1 << 23

@@ -9,10 +9,11 @@ import numpy as np
 from ...base.errors import OutOfRegime
 from ...calculus.expansion import MAX_VARIABLES
 from ...calculus.polynomial import Polynomial
+from ...targets.frame import natural_frame
+from ...targets.language.coordinates import linear_forms
 from ...targets.language.expression import Expression
 from ...targets.language.tree import Number, nodes
 from ..exponent import ARITHMETIC, FLOOR, Energy
-from ..frame import linear_forms, natural_frame
 from ..subspace import Subspace
 from .hermite_blocks import HermiteBlocks
 from .polynomial_staircase import Vector, exact_step

@@ -9,9 +9,9 @@ import numpy as np
 from ...base.errors import OutOfRegime
 from ...calculus.hermite import factorials
 from ...targets.facts import linear_form
+from ...targets.language.coordinates import rewrite
 from ...targets.language.expression import Expression
 from ..exponent import FLOOR
-from ..frame import rewrite
 from ..subspace import Subspace
 
 MOST = 5

@@ -20,8 +20,9 @@ import numpy as np
 
 from ...base.errors import BadData
 from ...base.estimate import Estimate, roughest
+from ...targets.frame import natural_frame
+from ...targets.language.coordinates import rewrite
 from ...targets.language.expression import Expression
-from ..frame import natural_frame, rewrite
 from ..subspace import Subspace
 from .conditional import energies_given
 from .polynomial_staircase import exact_conditional_energies, rational_rows

@@ -15,11 +15,11 @@ from ...calculus.grid import grid_coefficients
 from ...calculus.integrand import Integrand
 from ...calculus.line import line_coefficients
 from ...calculus.sobol import SobolSequence, gaussian_points, sobol_coefficients
+from ...targets.frame import natural_frame
 from ...targets.language.bounds import growth
 from ...targets.language.expression import Expression
 from ...targets.language.tree import multiply, power
 from ...targets.target import Target
-from ..frame import natural_frame
 from .labels import LabelFunction, label_function
 from .rules import Update
 

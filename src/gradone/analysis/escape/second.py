@@ -20,8 +20,8 @@ from ...calculus.expansion import block_coefficients
 from ...calculus.hermite import normal_density
 from ...calculus.integrand import Integrand, Plane
 from ...targets.language.bounds import growth
+from ...targets.language.coordinates import rewrite
 from ...targets.language.expression import Expression
-from ..frame import rewrite
 from ..subspace import Subspace
 from .path import decided_sign
 from .rules import Update

@@ -28,8 +28,8 @@ import numpy as np
 
 from ...base.errors import BadData
 from ...base.estimate import Estimate, Kind
+from ...targets.frame import natural_frame
 from ...targets.target import Target
-from ..frame import natural_frame
 from ..subspace import Subspace
 from .integrals import largest_form, tensor
 from .path import Path, decided_sign, linear_time, power_time

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from ...base.errors import BadData, OutOfRegime
 from ...targets.activation import Activation
+from ...targets.frame import natural_frame
 from ...targets.target import Target
 from ...targets.training import Loss, Rule
-from ..frame import natural_frame
 from .integrals import moments
 from .rules import Update
 from .stage import MAX_R, LinearStage

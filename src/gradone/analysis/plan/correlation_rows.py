@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from ...base.errors import OutOfRegime
 from ...base.estimate import Estimate
+from ...targets.frame import natural_frame
 from ...targets.language.expression import Expression
 from ..correlation.hermite_blocks import HermiteBlocks
 from ..correlation.hermite_terms import hermite_terms
 from ..correlation.leap import LeapRecord, giant_step_staircase
 from ..correlation.plateau import plateau
-from ..frame import natural_frame
 from ..subspace import Subspace
 from .row import PlanRow, Sizes
 

@@ -9,10 +9,10 @@ import numpy as np
 from ...base.estimate import Estimate
 from ...calculus.output_gram import OutputGram
 from ...targets.language.bounds import quadratic_form
+from ...targets.language.coordinates import linear_forms
 from ...targets.language.expression import Expression
 from ...targets.language.polynomials import polynomial_of
 from ...targets.language.tree import nodes
-from ..frame import linear_forms
 from ..subspace import Subspace
 from .operators import SAFETY, easy_operator, symmetric_basis, unfolding
 

@@ -19,8 +19,8 @@ from functools import lru_cache
 import numpy as np
 
 from ...base.estimate import Estimate
+from ...targets.frame import natural_frame
 from ...targets.language.expression import Expression
-from ..frame import natural_frame
 from ..subspace import Subspace
 from .directions import typed_subspace
 from .next_stage import AT_LEAST, blurred_noise, next_stage, without_blur

@@ -25,12 +25,13 @@ from ...calculus.noisy_line import noisy_line_grams
 from ...calculus.output_gram import OutputGram
 from ...calculus.slicing import sliced_grams
 from ...targets.channel import OutputChannel
+from ...targets.frame import typed_frame
+from ...targets.language.coordinates import rewrite
 from ...targets.language.evaluate import evaluate_columns
 from ...targets.language.expression import Expression
 from ...targets.language.structure import parity
 from ...targets.language.transform import given
 from ...targets.language.tree import Node, variables
-from ..frame import rewrite, typed_frame
 from ..subspace import Subspace
 from .effort import Effort
 from .known import Grams, over_line, over_points

@@ -27,10 +27,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...targets.language.coordinates import rewrite
 from ...targets.language.expression import Expression
 from ...targets.language.structure import affine_form
 from ...targets.language.tree import Call, Node, Sum, Variable, children, nodes, variables
-from ..frame import rewrite
 from ..subspace import Subspace
 
 _ROUNDING = 1e-12

@@ -21,10 +21,10 @@ import numpy as np
 from ...calculus.output_gram import average
 from ...calculus.slicing import sliced_grams
 from ...calculus.sobol import SobolSequence, gaussian_points
+from ...targets.language.coordinates import rewrite
 from ...targets.language.evaluate import evaluate_columns
 from ...targets.language.expression import Expression
 from ...targets.language.tree import Node
-from ..frame import rewrite
 from ..subspace import Subspace
 from .operators import SAFETY
 from .relabeling import simpler_label

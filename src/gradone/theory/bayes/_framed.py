@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from ...analysis.frame import natural_frame
 from ...base.estimate import Estimate
+from ...targets.frame import natural_frame
 from ...targets.target import Target
 from ._finish import FixedPoint
 from ._fixed_points import StateEvolution

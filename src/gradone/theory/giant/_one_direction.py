@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...analysis.frame import natural_frame
+from ...targets.frame import natural_frame
 from ...targets.target import Target
 
 

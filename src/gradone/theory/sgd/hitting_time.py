@@ -19,9 +19,9 @@ from typing import Literal, Unpack
 import numpy as np
 
 from ...analysis.escape import escape
-from ...analysis.frame import natural_frame
 from ...base.errors import BadData
 from ...base.estimate import Estimate
+from ...targets.frame import natural_frame
 from ...targets.language.expression import Expression
 from ...targets.language.tree import multiply, power
 from ...targets.sampled import whole_number
