@@ -26,14 +26,15 @@ TARGETS = {
 DEGREE, SAMPLES, REPLICATES = 12, 1000, 16
 
 # %%
-# Quadrature: energies up to degree 12, and what is left above. The rest enters the series at some
-# unknown degree above 12, so it contributes between 0 and ``tail * rho**13``: the band.
+# Quadrature gives the energies up to degree 12 and the sum of all higher ones. This rest enters the
+# series at unknown degrees above 12, so it contributes between 0 and ``tail * rho**13``, which is
+# drawn as a band.
 rho = np.linspace(0.0, 1.0, 101)
 powers = rho ** np.arange(DEGREE + 1)[:, None]
 expansions = {text: gd.Target(text).hermite(DEGREE) for text in TARGETS}
 
 # %%
-# Simulation: independent pairs of inputs, and the spread over replicates.
+# The simulation draws independent pairs of inputs and measures the spread over replicates.
 rho_simulated = np.linspace(0.05, 0.95, 10)
 
 
@@ -45,7 +46,7 @@ def noise_stability(target, rho, replicate):
 
 
 # %%
-# Together.
+# The picture shows theory and simulation together.
 figure = Figure(figsize=(9.0, 3.8), layout="constrained")
 left, right = figure.subplots(1, 2, width_ratios=[1, 1.3])
 for shift, (text, color) in enumerate(TARGETS.items()):

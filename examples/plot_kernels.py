@@ -33,7 +33,7 @@ CLOSED_FORMS = {
 D, WIDTH, REPLICATES = 50, 100, 50
 
 # %%
-# Theory: one bivariate mean for each correlation. It meets the closed forms within its own error.
+# The theory is one bivariate mean for each correlation, and meets the closed forms.
 rho = -np.cos(np.linspace(0.0, np.pi, 41))  # dense at the ends, where sign is steep
 curves = {}
 for text in ACTIVATIONS:
@@ -47,7 +47,7 @@ for text, exact in CLOSED_FORMS.items():
     )
 
 # %%
-# Simulation: two unit vectors at a given angle in dimension 50, and random Gaussian weights.
+# The simulation has two unit vectors at a given angle in dimension 50, and Gaussian weights.
 rho_simulated = np.linspace(-0.9, 0.9, 10)
 
 
@@ -61,7 +61,7 @@ def simulated_kernel(activation, rho, replicate):
 
 
 # %%
-# Together. The bars are 99 % intervals of the mean over 50 draws of the weights.
+# The picture shows both. The bars are 99 % intervals of the mean over 50 draws of the weights.
 figure = Figure(figsize=(6.4, 4.0), layout="constrained")
 ax = figure.subplots()
 for text, color in ACTIVATIONS.items():

@@ -61,7 +61,8 @@ def weights(g):
 
 
 # %%
-# Simulation. A larger n extends a smaller one, so one sample serves all values of :math:`\alpha`.
+# In the simulation one sample serves all values of :math:`\alpha`, because a larger n extends a
+# smaller one.
 
 
 def overlaps(target, conditional, replicate):
@@ -78,8 +79,8 @@ def overlaps(target, conditional, replicate):
 
 
 # %%
-# Theory at large d. Each :math:`w > 1` belongs to one :math:`\alpha`, and gives the squared overlap
-# there; at :math:`w = 1` it vanishes, and :math:`1/\alpha` is :math:`\mathbb{E}[G^2]`.
+# In the theory of large d each :math:`w > 1` belongs to one :math:`\alpha`, and gives the squared
+# overlap there; at :math:`w = 1` it vanishes, and :math:`1/\alpha` is :math:`\mathbb{E}[G^2]`.
 
 
 def prediction(g):
@@ -95,7 +96,7 @@ def prediction(g):
 
 
 # %%
-# Together.
+# The picture shows theory and simulation together.
 figure = Figure(figsize=(7.2, 4.0), layout="constrained")
 ax = figure.subplots()
 for text, (conditional, color) in TARGETS.items():
