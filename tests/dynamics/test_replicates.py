@@ -24,7 +24,7 @@ def test_replicates_from_a_first_one_on(verb, settings):
 
 
 def test_a_replicate_that_runs_away_is_named_by_its_address():
-    with pytest.raises(gd.NotConverged, match="the weights of replicate [34] ran away") as caught:
+    with pytest.raises(gd.NotConverged, match="the weights of replicate [34] diverged") as caught:
         gd.dynamics.reused_batch(
             "He3(z)", d=50, n=50, steps=30, step_size=50.0, replicates=range(3, 5)
         )

@@ -290,7 +290,7 @@ def test_recording_does_not_change_a_run_and_replicates_are_addressed():
 
 
 def test_divergence_says_when_and_which_step_is_stable():
-    with pytest.raises(gd.NotConverged, match=r"ran away at step \d+.*Use step_size = ") as caught:
+    with pytest.raises(gd.NotConverged, match=r"diverged at step \d+.*Use step_size = ") as caught:
         reused_batch("z", d=30, n=60, width=1, activation="z", step_size=20.0, steps=30)
     kept = caught.value.last
     assert np.isfinite(kept.norm.values[0, 0]).all()

@@ -75,7 +75,7 @@ def chosen_steps(
         best = _best(target, student, d)
         notes = _advice(target, student, d, best)
     except OutOfRegime as error:
-        best, notes = None, [f"No theory of the escape: {error}."]
+        best, notes = None, [f"The theory of the escape does not apply: {error}."]
     if student.step_size == "auto":
         gamma = _cautious(target, student) if best is None else _settled(best, d)
         student, chosen = with_steps(
@@ -239,7 +239,7 @@ def _advice(target: Target, student: TrainedStudent, d: int, best: _Choice) -> l
         return []
     here = f"The rule '{student.rule}' with {student.activation} "
     if math.isinf(best.exponent):
-        here += "cannot escape from a random start by this theory"
+        here += "cannot escape from a random start, according to theory"
     else:
         here += f"needs O(d^{best.exponent - 1}) steps"
     rules: tuple[Rule, ...] = ("extragradient", "sam")
@@ -250,7 +250,7 @@ def _advice(target: Target, student: TrainedStudent, d: int, best: _Choice) -> l
     ]
     other = max(others, key=lambda choice: choice.speed)
     if other.exponent > 2:
-        return [f"{here}; another activation, such as tanh(z + 0.2), may see more."]
+        return [f"{here}; another activation, such as tanh(z + 0.2), may learn more."]
     rule, inner = other.stage.update.rule, (other.inner or 0.0) * student.batch_size / d
     return [
         f"{here}; the rule '{rule}' with inner_step_size = {inner:.2g} escapes in "
@@ -268,9 +268,9 @@ def _duration(best: _Choice | None, student: TrainedStudent, d: int) -> tuple[in
             steps = needed
         elif math.isfinite(needed):
             note.append(
-                f"The theory asks for about {needed:.1g} updates, too many to be the default: this "
-                "run is too short to learn; give steps for a longer one."
+                f"The theory asks for about {needed:.1g} updates, which is too many for a default. "
+                "This run is too short to learn; give steps for a longer one."
             )
         else:
-            note.append(f"By the theory of the escape, {time.note}.")
+            note.append(f"According to the theory of the escape, {time.note}.")
     return max(int(min(steps, _LONGEST)), 10), note

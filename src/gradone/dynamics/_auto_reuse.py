@@ -52,17 +52,17 @@ def _outlook(target: Target, student: TrainedStudent, d: int) -> list[str]:
             for a, activation, seen in typical_neurons(target, student)
         ]
     except OutOfRegime as error:
-        return [f"No theory of the escape: {error}."]
+        return [f"The theory of the escape does not apply: {error}."]
     scalings = {stage.scaling for stage in stages}
     if scalings & {"d", "undecided"}:
         return []
     if "d log d" in scalings:
         return [
-            "By the theory of the escape no pass finds a direction at once: overlaps grow from "
-            "1/sqrt(d) by a factor at each step, which takes O(log d) of them."
+            "According to the theory of the escape no pass finds a direction at once: overlaps "
+            "grow from 1/sqrt(d) by a factor at each step, which takes O(log d) steps."
         ]
     return [
-        f"By the theory of the escape {student.activation} finds no direction of this target "
-        f"in a few passes over n = O(d) samples with the rule '{student.rule}'; another "
-        "activation, such as tanh(z + 0.2), may."
+        f"According to the theory of the escape {student.activation} finds no direction of this "
+        f"target in a few passes over n = O(d) samples with the rule '{student.rule}'; another "
+        "activation, such as tanh(z + 0.2), may find one."
     ]

@@ -105,7 +105,7 @@ def reused_batch(
     Raises
     ------
     NotConverged
-        The weights ran away; the message says when, and which step size did not. ``.last`` holds
+        The weights diverged; the message says when, and names a stable step size. ``.last`` holds
         the run up to there.
     TooLarge
         The coordinates would not fit in memory: n (r + 9 width + 2 width steps) numbers.
@@ -159,7 +159,7 @@ def reused_batch(
     _announce_memory(task, len(addresses))
     runs, failure, interrupted = _run(task, addresses, watcher(progress, "reused_batch"))
     if interrupted:
-        notes.append("The run was interrupted: what was not simulated is NaN.")
+        notes.append("The run was interrupted; replicates that were not simulated are NaN.")
     dataset = _dataset(task, runs, addresses)
     dataset.attrs["notes"] = " ".join(notes)
     if failure:
@@ -285,7 +285,7 @@ def _dataset(task: Task, runs: list[list[State]], replicates: range) -> xr.Datas
 
 def _divergence(task: Task, replicate: int, step: int) -> str:
     text = (
-        f"the weights of replicate {replicate} ran away at step {step} with step_size = "
+        f"the weights of replicate {replicate} diverged at step {step} with step_size = "
         f"{task.student.eta:g}; the run up to there is in error.last. "
     )
     for halvings in range(1, 21):

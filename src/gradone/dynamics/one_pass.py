@@ -90,7 +90,7 @@ def sgd(
     Raises
     ------
     NotConverged
-        The weights ran away; the message says when, and which step size did not. ``.last`` holds
+        The weights diverged; the message says when, and names a stable step size. ``.last`` holds
         the run up to there.
 
     Notes
@@ -136,7 +136,7 @@ def sgd(
     _check_memory(problem, len(runs))
     outcome = run_replicates(problem, runs, progress=watcher(progress, "sgd"))
     if outcome.interrupted:
-        notes.append("The run was interrupted: what was not simulated is NaN.")
+        notes.append("The run was interrupted; replicates that were not simulated are NaN.")
     dataset = _dataset(problem, outcome, runs, notes)
     if outcome.diverged_at is not None:
         raise NotConverged(_divergence(problem, outcome), last=dataset)
@@ -204,7 +204,7 @@ def _dataset(problem: Problem, outcome: Outcome, replicates: range, notes: list[
 def _divergence(problem: Problem, outcome: Outcome) -> str:
     student = problem.student
     text = (
-        f"the weights of replicate {outcome.replicate} ran away at step {outcome.diverged_at} with "
+        f"the weights of replicate {outcome.replicate} diverged at step {outcome.diverged_at} with "
         f"step_size = {student.eta:g}; the run up to there is in error.last. "
     )
     found = stable_factor(problem, outcome)

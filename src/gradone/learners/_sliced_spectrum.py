@@ -67,7 +67,9 @@ def sliced_directions(
     shown = min(added, beyond.rank)
     diagnosis = counted(len(linear), shown) if len(linear) + shown else _nothing(inputs, p_values)
     if added > shown:
-        diagnosis += f" {added - shown} more of second order as asked for, within chance."
+        diagnosis += (
+            f" {added - shown} more of second order were asked for; they are within chance."
+        )
     diagnosis += few_rows(*inputs.shape)
     found = basis @ inputs.axes
     return Found(found, eigenvalues, first.rank, second.rank, p_values, diagnosis)
@@ -76,7 +78,7 @@ def sliced_directions(
 def _nothing(inputs: WhitenedInputs, p_values: tuple[float, float]) -> str:
     n, d = inputs.shape
     return (
-        "no direction found: the label is independent of X to second order at this sample size "
+        "no direction was found: the label is independent of X to second order at this sample size "
         f"(n = {n}, d = {d}, p = {p_values[0]:.3g}, {p_values[1]:.3g}). Either there is no "
         f"signal, or its generative exponent is 3 or more, or n/d = {n / d:.3g} is below the "
         "threshold."

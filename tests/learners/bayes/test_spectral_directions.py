@@ -72,10 +72,10 @@ def test_a_parity_of_three_is_invisible_and_the_diagnosis_says_so():
     X, y, _ = rotated(lambda a, b, c: np.sign(a * b * c), n=2000, d=10, r=3, seed=0)
     found = finder().fit(X, y)
     assert found.directions_.shape == (0, 10)
-    assert found.diagnosis_.startswith("no direction found: the label is independent of X to")
+    assert found.diagnosis_.startswith("no direction was found: the label is independent of X to")
     assert "(n = 2000, d = 10, p = " in found.diagnosis_
     assert "n/d = 200 is below the threshold" in found.diagnosis_
-    with pytest.warns(UserWarning, match="transform returns no columns: no direction found"):
+    with pytest.warns(UserWarning, match="transform returns no columns: no direction was found"):
         assert found.transform(X).shape == (2000, 0)
 
 
@@ -87,7 +87,7 @@ def test_diagnosis_counts_orders():
     assert finder().fit(X, X[:, 0]).diagnosis_ == "1 direction is visible to first order (trivial)."
     assert finder(n_components=3).fit(X, X[:, 0]).diagnosis_ == (
         "1 direction is visible to first order (trivial). "
-        "2 more of second order as asked for, within chance."
+        "2 more of second order were asked for; they are within chance."
     )
 
 

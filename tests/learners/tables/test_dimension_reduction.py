@@ -141,14 +141,14 @@ def test_sir_is_blind_to_even_functions_and_says_what_to_try():
     X, y, _ = rotated(lambda z: z**2, n=1000, d=10, r=1, seed=0)
     found = SIR(random_state=0).fit(X, y)
     assert found.diagnosis_.startswith(
-        "no direction found: the mean of X is the same whatever the label at this sample size "
+        "no direction was found: the mean of X does not depend on the label at this sample size "
         "(n = 1000, d = 10, p = "
     )
     assert "try SAVE" in found.diagnosis_
-    with pytest.warns(UserWarning, match="transform returns no columns: no direction found"):
+    with pytest.warns(UserWarning, match="transform returns no columns: no direction was found"):
         assert found.transform(X).shape == (1000, 0)
     assert SAVE(random_state=0).fit(X, y).diagnosis_ == (
-        "1 direction visible in the variance of X given y (second order)."
+        "1 direction is visible in the variance of X given y (second order)."
     )
 
 
@@ -169,7 +169,9 @@ def test_a_number_of_components_is_kept_and_the_rank_still_told(finder, data):
     asked = finder(n_components=6).fit(X, y)
     assert asked.n_directions_ == 6
     assert asked.rank_ == free.rank_
-    assert asked.diagnosis_.endswith(f"{6 - free.rank_} more as asked for, within chance.")
+    assert asked.diagnosis_.endswith(
+        f"{6 - free.rank_} more were asked for; they are within chance."
+    )
     np.testing.assert_allclose(asked.directions_[: free.rank_], free.directions_, atol=1e-10)
 
 

@@ -63,7 +63,7 @@ def test_the_mark_of_byte_order_and_row_names_of_data_frames_are_no_columns(tmp_
         ("", "is empty"),
         ("a,b\n", "has names but no rows"),
         ("a\n1\n", "has one column"),
-        ("a,b\n1,2\n3\n", "line 3 of .* has 1 cells, the line of names has 2"),
+        ("a,b\n1,2\n3\n", "line 3 of .* has 1 cells, but the line of names has 2"),
         ("a,a\n1,2\n", "several columns with the name 'a'"),
         ("a,,c\n1,2,3\n", "column 2 of .* has no name"),
         ("1,2\n3,4\n", "holds numbers, not names"),

@@ -109,7 +109,7 @@ def _modes_needed(modes: ChannelModes, dimension: int, target: Target) -> int:
 
 
 def _diagnosis(modes: ChannelModes, linear: int, dimension: int, alpha: float) -> str:
-    text = counted(linear, dimension) if linear + dimension else "no direction found."
+    text = counted(linear, dimension) if linear + dimension else "no direction was found."
     closed = [1 / mode.strength for mode in modes.modes if alpha * mode.strength <= 1]
     if closed:
         text += (

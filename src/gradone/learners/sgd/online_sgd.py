@@ -81,7 +81,7 @@ class OnlineSGD(CallbackSupportMixin, TwoLayerLearner):
     weights_ : array (width, d)
         Weights, in units of the standardized features.
     directions_ : array (width, d)
-        The same.
+        The weights again; every neuron is a direction.
     readout_, bias_ : array (width,)
         Readout and bias.
     step_size_ : float

@@ -82,14 +82,15 @@ class OneMatrixFinder(DirectionFinder):
         n, d = inputs.shape
         shown = min(spectrum.rank, k)
         if shown:
-            text = f"{shown} direction{'s' if shown > 1 else ''} visible in {self._seen}."
+            what = "1 direction is" if shown == 1 else f"{shown} directions are"
+            text = f"{what} visible in {self._seen}."
         else:
             text = (
-                f"no direction found: {self._absent} at this sample size (n = {n}, d = {d}, "
+                f"no direction was found: {self._absent} at this sample size (n = {n}, d = {d}, "
                 f"p = {spectrum.p_value:.3g}). {self._instead}"
             )
         if k > shown:
-            text += f" {k - shown} more as asked for, within chance."
+            text += f" {k - shown} more were asked for; they are within chance."
         return text + few_rows(n, d)
 
 

@@ -79,7 +79,7 @@ class PHD(OneMatrixFinder):
     >>> s = gd.Target("z1*z2 + 3*z3").sample(n=2000, d=20, seed=0)
     >>> finder = PHD(random_state=0).fit(s.X, s.y)
     >>> print(finder.diagnosis_)
-    2 directions visible in the curvature of y (second order).
+    2 directions are visible in the curvature of y (second order).
     >>> np.sign(finder.eigenvalues_[:2])  # a saddle
     array([ 1., -1.])
     """

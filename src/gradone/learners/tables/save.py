@@ -79,7 +79,7 @@ class SAVE(SlicedFinder):
     >>> s = gd.Target("z1*z2 + z3").sample(n=2000, d=20, seed=0)
     >>> finder = SAVE(random_state=0).fit(s.X, s.y)
     >>> print(finder.diagnosis_)
-    3 directions visible in the variance of X given y (second order).
+    3 directions are visible in the variance of X given y (second order).
     >>> overlaps = np.linalg.svd(finder.directions_ @ s.W_star.T, compute_uv=False)
     >>> bool(overlaps.min() > 0.9)
     True
@@ -88,7 +88,7 @@ class SAVE(SlicedFinder):
     cites = ("cook1991comment", "troiani2024limits")
     cost = "6 (permutations + 1) n d^2 operations"
     _seen = "the variance of X given y (second order)"
-    _absent = "the covariance of X is the same whatever the label"
+    _absent = "the covariance of X does not depend on the label"
     _instead = (
         "Either there is no signal, or its generative exponent is 3 or more, or there are too few "
         "rows; SIR needs fewer for directions of first order."

@@ -77,7 +77,7 @@ class SIR(SlicedFinder):
     >>> s = gd.Target("z1*z2 + z3").sample(n=2000, d=20, seed=0)
     >>> finder = SIR(random_state=0).fit(s.X, s.y)
     >>> print(finder.diagnosis_)
-    1 direction visible in the mean of X given y (first order).
+    1 direction is visible in the mean of X given y (first order).
     >>> bool(abs(finder.directions_ @ s.W_star[2])[0] > 0.95)
     True
     """
@@ -85,7 +85,7 @@ class SIR(SlicedFinder):
     cites = ("li1991sliced", "troiani2024limits")
     cost = "n d^2 operations, and 6 (permutations + 1) n d"
     _seen = "the mean of X given y (first order)"
-    _absent = "the mean of X is the same whatever the label"
+    _absent = "the mean of X does not depend on the label"
     _instead = (
         "Even functions such as z1**2 and products such as z1*z2 are invisible to it: try SAVE, "
         "PHD or SpectralDirections."

@@ -21,7 +21,9 @@ def diagnosis(ensemble: Ensemble, directions: int, test: Found, shape: tuple[int
         n and d.
     """
     text = _found(ensemble, directions, test, shape)
-    return f"{text} Stopped early: this is the best so far." if ensemble.stopped else text
+    return (
+        f"{text} The fit was stopped early; this is the best so far." if ensemble.stopped else text
+    )
 
 
 def _found(ensemble: Ensemble, directions: int, test: Found, shape: tuple[int, int]) -> str:
@@ -29,28 +31,28 @@ def _found(ensemble: Ensemble, directions: int, test: Found, shape: tuple[int, i
     seen = test.first_order_rank or test.second_order_rank
     if not stack.weights:
         text = (
-            f"nothing beats the mean out of fold (best member {stack.best}, "
+            f"nothing beats the mean out of fold (the best member is {stack.best}, "
             f"R² = {stack.scores[stack.best]:.3f} ± {stack.score_errors[stack.best]:.3f})."
         )
         return text if seen else f"{text} {test.diagnosis[0].upper()}{test.diagnosis[1:]}"
     index = any(name.startswith(("stage", "best", "rough")) for name in stack.weights)
     if not ensemble.basis.shape[1]:
         name = "ridge" if stack.best == "linear" else "a kernel on all features"
-        beyond = "no direction beyond those of a linear function found"
+        beyond = "no direction beyond those of a linear function was found"
         return f"{beyond}: {name} predicts best (R² = {stack.scores[stack.best]:.3f} out of fold)."
     if not index:
         name = "ridge" if stack.best == "linear" else "kernel"
         over = ensemble.over_simple
         assert over is not None
         return (
-            f"directions were found (k = {directions}) but a full-space {name} predicts as well: "
-            f"gain {over.value:.3f} ± {over.error:.3f} R²."
+            f"directions were found (k = {directions}), but a full-space {name} predicts as well: "
+            f"the gain is {over.value:.3f} ± {over.error:.3f} R²."
         )
-    plural = "s" if directions > 1 else ""
+    plural = "s were" if directions > 1 else " was"
     if not seen:
         return (
-            f"{directions} direction{plural}, invisible to label-conditional moments up to second "
-            f"order at this sample size (n = {n}, d = {d}): found through the kernel."
+            f"{directions} direction{plural} found through the kernel, which label-conditional "
+            f"moments up to second order do not show at this sample size (n = {n}, d = {d})."
         )
     first = min(test.first_order_rank, directions)
     union = min(len(test.directions), directions)
@@ -59,7 +61,7 @@ def _found(ensemble: Ensemble, directions: int, test: Found, shape: tuple[int, i
     later = directions - max(union, stages[0] if stages else 0)
     if later > 0 and len(stages) > 1:
         return (
-            f"{directions} directions in {len(stages)} stages: {later} became visible only after "
-            "the first ones were known (staircase)."
+            f"{directions} directions were found in {len(stages)} stages: {later} became visible "
+            "only after the first ones were known (staircase)."
         )
     return counted(first, directions - first)
