@@ -220,16 +220,16 @@ def analyze(target: Target | HierarchicalTarget | str) -> Analysis | Hierarchica
             f"analyze takes a target or its text, got {type(target).__name__}; "
             'write gd.analyze("He2(z1) + z2")'
         )
-    expression = target.expression
-    if (rank := len(natural_frame(expression).rows)) > MAX_RANK:
+    if (rank := len(natural_frame(target.joint).rows)) > MAX_RANK:
+        latent = " and latent variables" if target.q else ""
         raise OutOfRegime(
-            f"'{target.text}' depends on {rank} directions; the conditional "
+            f"'{target.text}' depends on {rank} directions{latent}; the conditional "
             f"moments of more than {MAX_RANK} would cost about 10^{rank + 3} "
             "function values. Analyze a part of it with fewer variables"
         )
     return Analysis(
         target,
-        leap_record(expression),
-        learnability(expression, target.noise),
-        giant_step_staircase(expression),
+        leap_record(target.regression),
+        learnability(target.joint, target.noise, target.q),
+        giant_step_staircase(target.regression),
     )

@@ -214,12 +214,14 @@ def _first_facts(summary: Summary) -> dict[str, str]:
 
     target, rows = summary.target, {}
     if isinstance(target, Target):
-        names = ", ".join(f"z{i}" for i in target.expression.variables)
+        names = ", ".join(f"z{i}" for i in target.variables)
         rows["directions"] = f"r = {target.r}, uses {names}"
     else:
         levels = [summary.d, *summary.widths]
         rows["levels"] = " -> ".join(map(str, levels if levels[-1] == 1 else [*levels, 1]))
     rows["noise"] = f"variance {target.noise:g}" if target.noise else "none"
+    if isinstance(target, Target) and target.q:
+        rows["latent noise"] = f"q = {target.q}"
     if summary.mean is not None and summary.variance is not None:
         rows["mean"] = with_error(summary.mean)
         rows["variance"] = with_error(summary.variance) + (", noise aside" if target.noise else "")

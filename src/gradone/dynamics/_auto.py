@@ -216,7 +216,7 @@ def _small(V: float) -> float:
 
 def _cautious(target: Target, student: TrainedStudent) -> float:
     """Small step where the theory is silent, from the sizes of labels and slopes."""
-    return _small(target.expression.second_moment().value * curvature(student))
+    return _small(target.joint.second_moment().value * curvature(student))
 
 
 def curvature(student: TrainedStudent) -> float:

@@ -33,7 +33,7 @@ def chosen_reuse(
     (0.5, ['Chosen: step_size = 0.5.'])
     """
     steepness = curvature(student)
-    labels = target.expression.second_moment().value + target.noise
+    labels = target.joint.second_moment().value + target.noise
     gentle = 0.5 / math.sqrt(d / student.batch_size * labels * steepness)  # [RV-3]
     student, chosen = with_steps(student, d, min(gentle, largest_step(student, d)))
     return student, [chosen, *_outlook(target, student, d)]

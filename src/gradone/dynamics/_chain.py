@@ -16,7 +16,10 @@ from ..targets.training import TrainedStudent
 from ._compile import compiled_chain, kind_of_chain
 from ._start import start_factors
 
-_STREAMS = (("data", "coordinates"), ("data", "lengths"), ("data", "outside"), ("noise", "noise"))
+_STREAMS = (
+    ("data", "coordinates"), ("data", "lengths"), ("data", "outside"), ("noise", "noise"),
+    ("latent", "latent"),
+)  # fmt: skip
 _NUMBERS = 1 << 16  # random numbers of one block: they stay in the cache of the processor
 
 
@@ -89,10 +92,10 @@ class Problem:
     @property
     def _limit(self) -> float:
         """Length of a move that no run makes that is to be taken seriously."""
-        z = stream(0, "test", part="scale of labels").standard_normal((1024, self.target.r))
+        z = stream(0, "test", part="scale of labels").standard_normal((1024, self.target.joint.r))
         start = self.student.start(self.target.r)
         size = 1.0 if isinstance(start, str) else math.sqrt(float(np.diag(start[1]).max()))
-        return 1e6 * (1.0 + size + float(np.abs(self.target(z)).max()))
+        return 1e6 * (1.0 + size + float(np.abs(self.target.joint(z)).max()))
 
 
 @dataclass
@@ -150,7 +153,7 @@ class Chain:
         if len(problem.marks) and problem.marks[0] == 0:
             for kept, now in zip(records, (self.M, L.T, self.a, self.b), strict=True):
                 kept[0] = now
-        self._advance = compiled_chain(problem.student, problem.target.expression)
+        self._advance = compiled_chain(problem.student, problem.target)
         kinds: dict[str, Callable[[], int]] = {
             "single": self._single, "batch": self._batch, "repeated": self._repeated,
         }  # fmt: skip
@@ -173,6 +176,14 @@ class Chain:
         if not noise:
             return np.zeros(shape)
         return math.sqrt(noise) * self._rng["noise"].standard_normal(shape)
+
+    def _coordinates(self, shape: tuple[int, ...]) -> np.ndarray:
+        """Coordinates of samples on the known directions, with latent noise behind them."""
+        found = self._rng["coordinates"].standard_normal(shape)
+        if not (q := self.problem.target.q):
+            return found
+        xi = self._rng["latent"].standard_normal((*shape[:-1], q))
+        return np.concatenate([found, xi], axis=-1)
 
     def _squared_lengths(self, n: int, degrees: np.ndarray) -> np.ndarray:
         """Independent chi^2 variables (n, k), zero where there is no degree of freedom."""
@@ -206,7 +217,7 @@ class Chain:
         problem, s = self.problem, self.problem.settings
         k = problem.target.r + problem.student.width
         n = min(max(_NUMBERS // (k + 2), 1), problem.steps - self.done)
-        samples = self._rng["coordinates"].standard_normal((n, k))
+        samples = self._coordinates((n, k))
         lengths = self._squared_lengths(n, np.array([problem.free]))[:, 0]
         return self._advance(
             *self._states(), samples, np.ascontiguousarray(lengths), self._noise((n,)),
@@ -225,7 +236,7 @@ class Chain:
             self._rng["outside"].standard_normal((updates, p, p)),
             self._squared_lengths(updates, problem.free - np.arange(p)),
         )
-        samples = self._rng["coordinates"].standard_normal((n, k))
+        samples = self._coordinates((n, k))
         done = self._advance(
             *self._states(), samples, self._noise((n,)), T, size, self._filled, *self._sums,
             *self._keeping(), s["step"], s["keep"], s["eta_a"], s["eta_b"], s["limit"],
@@ -243,7 +254,7 @@ class Chain:
         T = self._bartlett(outside[:, slots * size :].reshape(n, p, p), lengths[:, slots:])
         return self._advance(
             *self._states(),
-            self._rng["coordinates"].standard_normal((n, size, k)),
+            self._coordinates((n, size, k)),
             self._noise((n, size)),
             np.ascontiguousarray(lengths[:, :slots]),
             np.ascontiguousarray(outside[:, : slots * size]).reshape(n, slots, size),

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from ..targets.language.compiled import load_module, module_source, pattern
 from ..targets.language.expression import Expression
+from ..targets.target import Target
 from ..targets.training import TrainedStudent
 
 Kind = Literal["single", "batch", "repeated"]
@@ -25,21 +26,24 @@ def kind_of_chain(student: TrainedStudent) -> Kind:
     return "batch" if student.rule == "plain" else "repeated"
 
 
-def compiled_chain(student: TrainedStudent, target: Expression) -> Callable[..., int]:
+def compiled_chain(student: TrainedStudent, target: Target) -> Callable[..., int]:
     """Function ``advance`` of the chain; compiled once for each student and target, kept on disk.
+
+    Latent noise of a sample stands at the end of its coordinates.
 
     Examples
     --------
     >>> from gradone.targets.training import read_training
-    >>> chain = compiled_chain(read_training(), Expression("z1"))
-    >>> chain is compiled_chain(read_training(width=3, step_size=0.1), Expression("z1"))
+    >>> chain = compiled_chain(read_training(), Target("z1"))
+    >>> chain is compiled_chain(read_training(width=3, step_size=0.1), Target("z1"))
     True
     """
     chain: Any = load_module(
         _source(
             kind_of_chain(student),
             student.sigma.expression,
-            target,
+            target.joint,
+            target.q,
             student.rule,
             student.loss,
             student.geometry,
@@ -50,7 +54,13 @@ def compiled_chain(student: TrainedStudent, target: Expression) -> Callable[...,
 
 @lru_cache(maxsize=64)
 def _source(
-    kind: Kind, activation: Expression, target: Expression, rule: str, loss: str, geometry: str
+    kind: Kind,
+    activation: Expression,
+    target: Expression,
+    latent: int,
+    rule: str,
+    loss: str,
+    geometry: str,
 ) -> str:
     """Text of the generated module."""
     functions = {
@@ -67,7 +77,8 @@ def _source(
         "TANGENT": geometry == "spherical",
     }
     constants = "".join(f"{name} = {value}\n" for name, value in choices.items())
-    coordinates = ", ".join(f"x[{k}]" for k in range(target.r))
+    seen = [f"x[{k}]" for k in range(target.r - latent)]
+    coordinates = ", ".join(seen + [f"x[x.size - {latent - i}]" for i in range(latent)])
     label = (
         '\n\n@njit(nogil=True, error_model="numpy")\n'
         f"def label(x):\n    return target({coordinates})\n"

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -108,7 +109,9 @@ class Descent:
             n, d, task.known, task.sums, rng=stream(task.seed, "data", **cell), dtype=task.dtype
         )
         noise = stream(task.seed, "noise", **cell).standard_normal(n) if target.noise else 0.0
-        clean = target(self.samples.coordinates[: target.r].T)
+        clean = target(
+            self.samples.coordinates[: target.r].T, _latent(target, n, task.seed, **cell)
+        )
         self.y = (clean + math.sqrt(target.noise) * noise).astype(task.dtype)
         M, L = start_factors(
             student.start(target.r),
@@ -128,6 +131,7 @@ class Descent:
         self._test = stream(task.seed, "test", **cell).standard_normal(
             (task.known, task.test_samples)
         )
+        self._test_latent = _latent(target, task.test_samples, task.seed, of="test", **cell)
 
     @property
     def diverged(self) -> bool:
@@ -157,7 +161,8 @@ class Descent:
         M = self.W[:, :r]
         L = np.asarray(np.linalg.qr(self.W[:, r:].T, mode="r")).T if self.done else self.W[:, r:]
         fresh = M @ self._test[:r] + L @ self._test[r:]
-        missed = self._errors(fresh, target(self._test[:r].T)).astype(np.float64) ** 2
+        labels = target(self._test[:r].T, self._test_latent)
+        missed = self._errors(fresh, labels).astype(np.float64) ** 2
         return State(
             M,
             L,
@@ -242,6 +247,11 @@ class Descent:
         outputs = self.task.student.sigma(self._biased(field))
         errors: np.ndarray = y - self.a.astype(field.dtype) @ outputs
         return errors
+
+
+def _latent(target: Target, count: int, seed: int, **cell: Any) -> np.ndarray | None:
+    """Latent noise (count, q) of samples, if the target has some."""
+    return stream(seed, "latent", **cell).standard_normal((count, target.q)) if target.q else None
 
 
 def _padded(W: np.ndarray, m: int) -> np.ndarray:

@@ -73,7 +73,7 @@ class _Crew:
 
 def run_replicates(problem: Problem, replicates: range, *, progress: Progress) -> Outcome:
     """Simulate replicates in threads; the number of threads does not change them."""
-    compiled_chain(problem.student, problem.target.expression)  # in one thread
+    compiled_chain(problem.student, problem.target)  # in one thread
     crew = _Crew(problem, replicates)
     count = min(len(replicates), available_cores())
     interrupted = False

@@ -19,10 +19,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base.arrays import to_numpy
-from ..base.errors import BadData
+from ..base.errors import BadData, OutOfRegime
 from ..base.registry import Registry
 from ..targets.sampled import Sampled
-from ..targets.symmetries import MAX_DIRECTIONS, symmetry_group
+from ..targets.symmetries import MAX_DIRECTIONS, label_symmetries
 from ..targets.target import Target
 from . import depth_metrics
 
@@ -94,9 +94,12 @@ def overlap_aligned(
            [0. , 0.6]])
     """
     M = overlap(target, directions, W_star)
-    if not isinstance(target, Target) or len(M) != target.r or target.r > MAX_DIRECTIONS:
+    if not isinstance(target, Target) or len(M) != target.r or target.joint.r > MAX_DIRECTIONS:
         return None
-    return symmetry_group(target.expression).align(M)
+    try:
+        return label_symmetries(target).align(M)
+    except OutOfRegime:
+        return None
 
 
 @OF_DIRECTIONS.add("cosine2")
@@ -144,7 +147,7 @@ def test_mse(target: Sampled, y: np.ndarray, clean: np.ndarray, predicted: np.nd
 
 @OF_PREDICTIONS.add("excess_mse")
 def excess_mse(target: Sampled, y: np.ndarray, clean: np.ndarray, predicted: np.ndarray) -> Any:
-    """Squared distance from the label without its noise [ME-1]."""
+    """Squared distance from the conditional mean of the label [ME-1]."""
     return (clean - predicted) ** 2
 
 
@@ -265,7 +268,7 @@ def measure_many_predictions(
     address: dict[str, Any] = {"seed": seed, "replicate": replicate, "dtype": dtype}
     for part in target.stream(test_samples, d, chunk=chunk, role="test", **address):
         y = part.y.astype(np.float64)
-        clean = clean_labels.label(part.X)[0] if target.noise else y
+        clean = clean_labels.label(part.X)[0] if target.noise or clean_labels.latent else y
         for one, total in zip(predictors, sums, strict=True):
             predicted = _checked_predictions(one.predict(part.X), part.y.shape)
             labels = predicted

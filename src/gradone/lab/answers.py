@@ -57,7 +57,7 @@ def analysis(target: str, noise: float | None) -> Answer:
     from ..report.stairs import draw_stairs, giant_steps, grand_steps, level_steps
     from ..report.target_charts import energy_bars
     from ..report.words import exponent_cards, verdict
-    from ..targets.facts import facts
+    from ..targets.facts import target_facts
     from ..targets.hierarchy import HierarchicalTarget
     from ..targets.naming import find_target
     from ..targets.summary import hermite_energies
@@ -90,7 +90,7 @@ def analysis(target: str, noise: float | None) -> Answer:
         "sentences": sentences,
         "cards": [dict(zip(("name", "value", "why"), card, strict=True))
                   for card in exponent_cards(made)],
-        "facts": [] if isinstance(found, HierarchicalTarget) else list(facts(found.expression)),
+        "facts": [] if isinstance(found, HierarchicalTarget) else list(target_facts(found)),
         "energies": [energy.value for energy in energies.values],
         "tail": energies.tail and energies.tail.value,
         "picture": chart and chart.plotly_dict(),

@@ -41,7 +41,8 @@ class Activation:
         self.expression = expression
 
     @classmethod
-    def _from(cls, expression: Expression) -> Activation:
+    def of(cls, expression: Expression) -> Activation:
+        """Activation of an expression of one variable that was derived from a checked one."""
         activation = cls.__new__(cls)
         activation.expression = expression
         return activation
@@ -72,7 +73,7 @@ class Activation:
         expression = self.expression
         for _ in range(order):
             expression = expression.derivative()
-        return Activation._from(expression)
+        return Activation.of(expression)
 
     def hermite(self, k: int) -> Estimate:
         r"""Hermite coefficient :math:`c_k = \mathbb{E}[\sigma(z)\,\mathrm{He}_k(z)]`."""

@@ -11,11 +11,12 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from scipy.special import ndtri
 
-from ..base.arrays import array_namespace, as_floats
+from ..base.arrays import as_floats
 from ..base.errors import OutOfRegime
 from ..base.estimate import Estimate
 from ..base.seeds import stream
 from ..calculus.sobol import REPLICATES, SobolSequence
+from .language.average import averaged
 from .language.expression import Expression
 from .language.tree import Node, add, multiply, number
 from .pieces import Pieces
@@ -39,7 +40,7 @@ class Atom(NamedTuple):
 
 @dataclass(frozen=True)
 class OutputChannel:
-    r"""Law P(y | z) of the label :math:`y = g(z) + \sqrt{\Delta}\,\xi`.
+    r"""Law P(y | z) of the label :math:`y = g(z, \xi) + \sqrt{\Delta}\,\zeta`.
 
     Parameters
     ----------
@@ -47,6 +48,8 @@ class OutputChannel:
         The function g.
     noise : float
         Variance :math:`\Delta` of the label noise.
+    latent : int
+        How many of the last variables of g are latent noise.
 
     Examples
     --------
@@ -59,6 +62,12 @@ class OutputChannel:
 
     function: Expression
     noise: float = 0.0
+    latent: int = 0
+
+    @property
+    def r(self) -> int:
+        """Number of projections."""
+        return self.function.r - self.latent
 
     @cached_property
     def kind(self) -> Kind:
@@ -94,7 +103,9 @@ class OutputChannel:
         return np.empty(0) if self.noise else self._values
 
     def indicators(self) -> tuple[Expression, ...] | None:
-        """Indicators of the values of a discrete label as functions of z; None if too many.
+        """Probabilities of the values of a discrete label as functions of z; None if too many.
+
+        Without latent noise they are indicators.
 
         Examples
         --------
@@ -104,13 +115,14 @@ class OutputChannel:
         values = self._values
         if not self.function.is_discrete or not 1 <= len(values) <= _MAX_LAGRANGE:
             return None
-        return tuple(self._indicator(values, i) for i in range(len(values)))
+        indicators = (self._indicator(values, i) for i in range(len(values)))
+        return tuple(averaged(indicator, self.r) for indicator in indicators)
 
     def log_likelihood(self, y: Any, z: Any) -> Any:
         r"""Logarithm of P(y | z), elementwise.
 
-        The Gaussian density for a noisy label; for a discrete one 0 where ``y = g(z)`` and
-        :math:`-\infty` elsewhere.
+        The Gaussian density for a noisy label; for a discrete one the probability of its value,
+        so that without latent noise it is 0 where ``y = g(z)`` and :math:`-\infty` elsewhere.
 
         Parameters
         ----------
@@ -126,6 +138,8 @@ class OutputChannel:
         array([  0., -inf])
         """
         kind = self.kind
+        if self.latent:
+            return self._log_probability(y, z)
         if kind in ("deterministic", "mixed"):
             raise OutOfRegime(
                 f"the output of '{self.function.text}' is {kind}: without noise the law of y "
@@ -139,14 +153,33 @@ class OutputChannel:
         zero = xp.zeros_like(mean)
         return xp.where(same, zero, zero - math.inf)
 
+    def _log_probability(self, y: Any, z: Any) -> Any:
+        """Logarithm of P(y | z) of a discrete label with latent noise."""
+        indicators = None if self.noise else self.indicators()
+        if indicators is None:
+            raise OutOfRegime(
+                "with latent noise the law of y given z has a formula for labels of at most "
+                f"{_MAX_LAGRANGE} values only, without label noise"
+            )
+        xp, y = as_floats(y)
+        total = xp.zeros_like(y)
+        for value, indicator in zip(self._values, indicators, strict=True):
+            same = xp.abs(y - value) <= _SAME * (1.0 + abs(value))
+            total = xp.where(same, xp.clip(indicator(z), 0.0, 1.0), total)
+        with np.errstate(divide="ignore"):
+            return xp.log(total)
+
     def draw(self, z: Any, rng: np.random.Generator) -> Any:
         """Labels drawn from P(y | z), in the array library of `z`."""
-        mean = self.function(z)
-        if not self.noise:
-            return mean
-        xi = rng.standard_normal(tuple(mean.shape))
-        xp = array_namespace(mean)
-        return mean + math.sqrt(self.noise) * xp.asarray(xi, dtype=mean.dtype)
+        xp, z = as_floats(z)
+
+        def gaussian(*shape: int) -> Any:
+            return xp.asarray(rng.standard_normal(shape), dtype=z.dtype)
+
+        if self.latent:
+            z = xp.concat([z, gaussian(*z.shape[:-1], self.latent)], axis=-1)
+        y = self.function(z)
+        return y + math.sqrt(self.noise) * gaussian(*y.shape) if self.noise else y
 
     # ---- atoms
 

@@ -12,7 +12,6 @@ is the same function, and its text names no other direction.
 
 from __future__ import annotations
 
-import copy
 from functools import lru_cache
 
 import numpy as np
@@ -65,6 +64,4 @@ def essential_target(target: Target) -> Target:
     found = essential(target.expression)
     if found == target.expression:
         return target
-    same = copy.copy(target)
-    object.__setattr__(same, "expression", found)
-    return same
+    return Target.of(found, target.noise, text=target.text)

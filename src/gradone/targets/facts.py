@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..base.errors import OutOfRegime
 from .language.expression import Expression
+
+if TYPE_CHECKING:
+    from .target import Target
 
 
 def facts(expression: Expression) -> tuple[str, ...]:
@@ -35,6 +40,26 @@ def facts(expression: Expression) -> tuple[str, ...]:
     if expression.is_discrete:
         found.append("takes finitely many values")
     return tuple(found)
+
+
+def target_facts(target: Target) -> tuple[str, ...]:
+    """Facts about a target; with latent noise they are about the mean of the label given z.
+
+    Examples
+    --------
+    >>> from gradone import Target
+    >>> target_facts(Target("sign(z + xi)"))[:2]
+    ('has latent noise: what follows is about E[y | z]', 'not a polynomial')
+    """
+    if not target.q:
+        return facts(target.expression)
+    try:
+        mean = target.regression
+    except OutOfRegime as reason:
+        return (str(reason),)
+    if not mean.variables:
+        return ("has latent noise, and the same mean for every z",)
+    return ("has latent noise: what follows is about E[y | z]", *facts(mean))
 
 
 def linear_form(coefficients: Sequence[float]) -> str:

@@ -57,6 +57,23 @@ def typed_frame(expression: Expression) -> Framed:
     return Framed(rewrite(expression, rows), rows)
 
 
+def latent_frame(expression: Expression, latent: int) -> Framed:
+    """The same for z alone, where the last variables are latent noise and stay what they are.
+
+    Examples
+    --------
+    >>> latent_frame(Expression("tanh(z1 + z2 + 2*z3)"), 1).rows.round(3).tolist()
+    [[0.707, 0.707, 0.0], [0.0, 0.0, 1.0]]
+    """
+    r = expression.r - latent
+    used = [i - 1 for i in expression.variables if i <= r]
+    seen = spanning_rows(expression.span[:, :r])
+    rows = np.eye(expression.r)[[*used, *range(r, expression.r)]]
+    if len(seen) < len(used):
+        rows = np.vstack([np.pad(seen, ((0, 0), (0, latent))), rows[len(used) :]])
+    return Framed(rewrite(expression, rows), rows)
+
+
 def _in_order(matrix: np.ndarray) -> np.ndarray:
     """Rows sorted by their first variable, with the first entry positive."""
     signs = [np.sign(row[np.flatnonzero(np.abs(row) > _ROUNDING)[0]]) for row in matrix]

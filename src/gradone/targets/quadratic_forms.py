@@ -62,7 +62,7 @@ class QuadraticRealization(Realization):
         """Number of forms."""
         return (self.count,)
 
-    def label(self, X: np.ndarray) -> Labels:
+    def label(self, X: np.ndarray, xi: np.ndarray | None = None) -> Labels:
         """Noiseless labels and features of one block of rows."""
         h = self._forms(X)
         y = self._function(h[..., None]).sum(axis=1) / math.sqrt(self.count)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from ..base.errors import BadData
 from .directions import Projection
 from .language.expression import Expression
 from .sampling import Labels, block_rows
+
+if TYPE_CHECKING:
+    from .target import Target
 
 
 class Realization(ABC):
@@ -28,17 +31,22 @@ class Realization(ABC):
         self.W_star = W_star
         self.d = int(W_star.shape[1])
 
+    latent = 0
+
     @property
     def feature_widths(self) -> tuple[int, ...]:
         """Number of features of each level."""
         return ()
 
     @abstractmethod
-    def label(self, X: np.ndarray) -> Labels:
-        """Noiseless labels and features of one block of rows."""
+    def label(self, X: np.ndarray, xi: np.ndarray | None = None) -> Labels:
+        """Labels without label noise, and features, of one block of rows.
+
+        With latent noise `xi` (n, q) given the label itself; without, its conditional mean.
+        """
 
     def __call__(self, X: Any) -> np.ndarray:
-        """Noiseless labels (n,) of inputs (n, d)."""
+        """Conditional mean (n,) of the labels of inputs (n, d)."""
         return self._in_blocks(X, lambda block: self.label(block)[0])
 
     def _in_blocks(self, X: Any, function: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
@@ -62,14 +70,16 @@ class IndexRealization(Realization):
     ((3, 2), (3,))
     """
 
-    def __init__(self, W_star: np.ndarray, function: Expression) -> None:
+    def __init__(self, W_star: np.ndarray, target: Target) -> None:
         super().__init__(W_star)
         self._project = Projection(W_star)
-        self._function = function
+        self._target = target
+        self.latent = target.q
 
-    def label(self, X: np.ndarray) -> Labels:
-        """Noiseless labels of one block of rows."""
-        return self._function(self._project(X)), ()
+    def label(self, X: np.ndarray, xi: np.ndarray | None = None) -> Labels:
+        """Labels of one block of rows given their latent noise; without it, their mean."""
+        z = self._project(X)
+        return self._target.mean(z) if xi is None else self._target(z, xi), ()
 
     def z(self, X: Any) -> np.ndarray:
         """Projections ``W_star x``, (n, r)."""
@@ -129,7 +139,7 @@ class LayeredRealization(Realization):
         """Number of features of each level, over all branches."""
         return tuple(signs.size // size for _, signs, size, _ in self._levels)
 
-    def label(self, X: np.ndarray) -> Labels:
+    def label(self, X: np.ndarray, xi: np.ndarray | None = None) -> Labels:
         """Noiseless labels and features of one block of rows."""
         return self.label_of(self._project(X))
 

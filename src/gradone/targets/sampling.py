@@ -86,8 +86,12 @@ class Labeler(Protocol):
     def feature_widths(self) -> tuple[int, ...]:
         """Number of features of each level."""
 
-    def label(self, X: np.ndarray) -> Labels:
-        """Noiseless labels and features of one block of rows."""
+    @property
+    def latent(self) -> int:
+        """Number of latent variables of each label."""
+
+    def label(self, X: np.ndarray, xi: np.ndarray | None = None) -> Labels:
+        """Labels without label noise and features of one block of rows and its latent noise."""
 
 
 def block_rows(d: int) -> int:
@@ -136,7 +140,9 @@ class DataSet:
         self.rows = block_rows(self.d)
         cell = {"d": self.d, "replicate": replicate}
         self._inputs = stream(seed, role, **cell)
-        self._noises = stream(seed, "noise", **cell, **({} if role == "data" else {"of": role}))
+        of = {} if role == "data" else {"of": role}
+        self._noises = stream(seed, "noise", **cell, **of)
+        self._latent = stream(seed, "latent", **cell, **of)
         self._position = 0  # next row to read
         self._block = 0  # next block to draw
         self._buffer: np.ndarray | None = None
@@ -169,7 +175,10 @@ class DataSet:
 
     def _label(self, X: np.ndarray) -> Labels:
         """Labels of a whole block; moves on to the next one."""
-        y, features = self.labeler.label(X)
+        q = self.labeler.latent
+        y, features = self.labeler.label(
+            X, self._latent.standard_normal((len(X), q)) if q else None
+        )
         if self.noise:
             y = y + np.sqrt(self.noise) * self._noises.standard_normal(len(X))
         self._block += 1

@@ -14,7 +14,7 @@ import numpy as np
 from ..base.errors import OutOfRegime
 from ..base.estimate import Estimate
 from .distribution import Distribution, distribution
-from .facts import facts
+from .facts import target_facts
 from .hierarchy import HierarchicalTarget
 from .target import Target
 
@@ -67,7 +67,7 @@ class Summary:
         target = self.target
         found: dict[str, Any] = {"text": target.text, "latex": target.latex, "noise": target.noise}
         if isinstance(target, Target):
-            found |= {"r": target.r, "variables": list(target.expression.variables)}
+            found |= {"r": target.r, "variables": list(target.variables)}
         else:
             found |= {"d": self.d, "widths": list(self.widths)}
         return found | {
@@ -151,7 +151,7 @@ def _of_expression(target: Target, degree: int, seed: int, seconds: dict[str, fl
     with _timed(seconds, "energies"):
         energies = hermite_energies(target, degree)
         if energies.values:
-            mean, variance = target.expression.mean(), target.variance
+            mean, variance = target.joint.mean(), target.variance
     with _timed(seconds, "labels"):
         d = max(target.r, 2)
         has_atoms = target.channel.kind in ("discrete", "mixed")
@@ -162,7 +162,7 @@ def _of_expression(target: Target, degree: int, seed: int, seconds: dict[str, fl
         labels,
         seconds,
         d=d,
-        facts=facts(target.expression),
+        facts=target_facts(target),
         notes=energies.notes,
         mean=mean,
         variance=variance,

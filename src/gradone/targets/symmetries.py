@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,6 +21,9 @@ from .candidate_maps import candidate_maps
 from .language.expression import Expression
 from .rotations import RotationGroup, null_space, rotations_that_keep
 from .tangents import gradient, random_points, tangents
+
+if TYPE_CHECKING:
+    from .target import Target
 
 MAX_DIRECTIONS = 5
 _POINTS = 4096
@@ -136,6 +140,32 @@ def symmetry_group(expression: Expression) -> SymmetryGroup:
     for maps in candidate_maps(expression, connected, unused):
         kept += keeps.select(maps)
     return SymmetryGroup(np.array(_closed(kept, connected)), connected)
+
+
+def label_symmetries(target: Target) -> SymmetryGroup:
+    r"""Symmetries of the law of the label: maps of z, together with some map of latent noise.
+
+    .. math:: g(S z, T \xi) = g(z, \xi), \qquad S \in O(r), \quad T \in O(q)
+
+    Examples
+    --------
+    >>> from gradone import Target
+    >>> label_symmetries(Target("z*xi")).order
+    2
+    """
+    group = symmetry_group(target.joint)
+    if not target.q:
+        return group
+    r = target.r
+    turns, maps = group.rotations, group.elements
+    if turns[:, r:].any():
+        raise OutOfRegime(
+            f"the symmetries of '{target.text}' are not known: rotations mix its directions with "
+            "latent noise"
+        )
+    blocks = maps[~(np.abs(maps[:, :r, r:]) > _SAME).any(axis=(1, 2)), :r, :r]
+    connected = RotationGroup(turns[:, :r, :r])
+    return SymmetryGroup(np.array(_closed(blocks, connected)), connected)
 
 
 class Invariance:

@@ -6,19 +6,22 @@ import html
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..base.arrays import as_floats
-from ..base.errors import BadData, TargetError, TargetSyntaxError
+from ..base.errors import BadData, OutOfRegime, TargetError, TargetSyntaxError
 from ..base.estimate import Estimate, roughest
 from .channel import OutputChannel
 from .directions import hidden_directions
+from .language.average import averaged
 from .language.expression import Expression
+from .language.latent import Formula, formula_of, read_formula, with_latent_names
 from .language.parser import MAX_VARIABLES
+from .language.tree import add, negate, power
 from .realization import IndexRealization
 from .sampled import Sampled, whole_number
 
@@ -28,22 +31,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Target(Sampled):
-    r"""Multi-index function of a high-dimensional Gaussian input, with label noise.
+    r"""Multi-index function of a high-dimensional Gaussian input, with noise.
 
-    .. math:: y = g(W^\star x) + \sqrt{\Delta}\,\xi, \qquad x \sim N(0, I_d), \quad \xi \sim N(0, 1)
+    .. math:: y = g(W^\star x, \xi) + \sqrt{\Delta}\,\zeta, \qquad
+              x \sim N(0, I_d), \quad \xi \sim N(0, I_q), \quad \zeta \sim N(0, 1)
 
-    with r orthonormal rows in :math:`W^\star`.
+    with r orthonormal rows in :math:`W^\star`; q = 0 unless the text contains latent noise.
 
     Parameters
     ----------
     text : str
-        The function g of ``z1 ... z9``; ``z`` means ``z1``. r is the largest index used.
+        The function g of ``z1 ... z9``; ``z`` means ``z1``. r is the largest index used. Latent
+        noise that nobody sees is ``xi``, or ``xi1 ... xi9``.
     noise : float
         Variance :math:`\Delta` of the label noise.
 
     Notes
     -----
-    Two targets are equal when their canonical texts and their noises are.
+    Two targets are equal when their canonical texts and their noises are. Latent noise that is
+    added to everything else is label noise: ``z1*z2 + 0.3*xi`` is ``z1*z2`` with the noise 0.09.
 
     Examples
     --------
@@ -52,23 +58,43 @@ class Target(Sampled):
     (3, array([-1.]), 3.000000000000000 ± 5e-15 (quadrature))
     >>> Target("z2 + z1", noise=0.1) == Target("z1 + z2", noise=0.1)
     True
+    >>> Target("sign(z1*z2 + 0.3*xi)").q, Target("z1*z2 + 0.3*xi")
+    (1, Target('z1*z2', noise=0.09))
     """
 
     text: str
     noise: float = 0.0
-    expression: Expression = field(init=False)
+    formula: Formula = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "expression", _read(self.text))
-        object.__setattr__(self, "text", self.text.strip())
-        object.__setattr__(self, "noise", checked_noise(self.noise))
+        formula = _read(self.text)
+        object.__setattr__(self, "formula", formula)
+        object.__setattr__(self, "text", formula.text)
+        object.__setattr__(self, "noise", checked_noise(self.noise) + formula.noise)
+
+    @classmethod
+    def of(
+        cls, expression: Expression, noise: float = 0.0, *, latent: int = 0, text: str = ""
+    ) -> Target:
+        """Target of an expression that was derived from a checked one, shown as `text`.
+
+        The last `latent` variables are latent noise.
+
+        Examples
+        --------
+        >>> Target.of(Expression("relu(z)").derivative(), noise=0.1)
+        Target('step(z1)', noise=0.1)
+        """
+        formula = formula_of(expression, latent)
+        formula = replace(formula, text=text or formula.text)
+        return _restored(cls, formula, checked_noise(noise))
 
     # ---- identity
 
     @property
     def canonical(self) -> str:
         """Canonical text: the same for texts that differ by order or brackets only."""
-        return self.expression.canonical
+        return self.formula.canonical
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Target):
@@ -79,7 +105,7 @@ class Target(Sampled):
         return hash((self.canonical, self.noise))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (type(self), (self.text, self.noise))
+        return (_restored, (type(self), self.formula, self.noise))
 
     def __repr__(self) -> str:
         noise = f", noise={self.noise!r}" if self.noise else ""
@@ -93,16 +119,85 @@ class Target(Sampled):
     @property
     def r(self) -> int:
         """Number of hidden directions: the largest index used."""
-        return self.expression.r
+        return self.formula.r
+
+    @property
+    def q(self) -> int:
+        """Number of latent variables."""
+        return self.formula.q
+
+    @property
+    def variables(self) -> tuple[int, ...]:
+        """Indices of the directions that occur in the text."""
+        return tuple(i for i in self.joint.variables if i <= self.r)
 
     @property
     def latex(self) -> str:
         """LaTeX of the function g."""
-        return self.expression.latex
+        return self.formula.latex
 
-    def __call__(self, z: Any) -> Any:
-        """Noiseless values at points ``z`` (..., r), in the array library of `z`."""
-        return self.expression(z)
+    @property
+    def joint(self) -> Expression:
+        """The function g of r + q variables, the latent ones behind the others."""
+        return self.formula.joint
+
+    @property
+    def expression(self) -> Expression:
+        """The function g of z alone; a target with latent noise has none."""
+        if self.q:
+            raise TargetError(f"'{self.text}' depends on latent noise: use mean or draw")
+        return self.formula.joint
+
+    @cached_property
+    def regression(self) -> Expression:
+        r"""Conditional mean :math:`\bar g(z) = \mathbb{E}[y \mid z]` as a formula.
+
+        Examples
+        --------
+        >>> Target("sign(z + sqrt(0.5)*xi)").regression.canonical
+        'erf(z1)'
+        """
+        return self._averaged(self.joint)
+
+    @cached_property
+    def conditional_variance(self) -> Expression:
+        r"""Variance :math:`\mathrm{Var}(g(z, \xi) \mid z)` as a formula, label noise left out.
+
+        Examples
+        --------
+        >>> Target("z*(1 + xi/2)").conditional_variance.canonical
+        'z1**2/4'
+        """
+        square = self._averaged(Expression.from_tree(power(self.joint.tree, 2), r=self.joint.r))
+        mean = power(self.regression.tree, 2)
+        return Expression.from_tree(add((square.tree, negate(mean))), r=self.r)
+
+    def _averaged(self, joint: Expression) -> Expression:
+        try:
+            return averaged(joint, self.r)
+        except OutOfRegime as error:
+            raise OutOfRegime(with_latent_names(str(error), self.r)) from None
+
+    def __call__(self, z: Any, xi: Any = None) -> Any:
+        """Values at points ``z`` (..., r) and latent ``xi`` (..., q), without label noise."""
+        if xi is None:
+            return self.expression(z)
+        xp, z = as_floats(z)
+        _, xi = as_floats(xi)
+        if tuple(xi.shape) != (*z.shape[:-1], self.q):
+            raise BadData(
+                f"xi must have the shape (..., {self.q}) of the points, got {tuple(xi.shape)} for "
+                f"points {tuple(z.shape)}"
+            )
+        return self.joint(xp.concat([z, xi], axis=-1))
+
+    def mean(self, z: Any) -> Any:
+        """Conditional mean of the label at points ``z`` (..., r)."""
+        return self.regression(z)
+
+    def draw(self, z: Any, rng: np.random.Generator) -> Any:
+        """Labels drawn at points ``z`` (..., r), with latent and label noise."""
+        return self.channel.draw(z, rng)
 
     @property
     def link(self) -> Callable[[Any], Any]:
@@ -132,31 +227,77 @@ class Target(Sampled):
     @cached_property
     def channel(self) -> OutputChannel:
         """Law of the label given the projections, P(y | z)."""
-        return OutputChannel(self.expression, self.noise)
+        return OutputChannel(self.joint, self.noise, self.q)
 
     # ---- Gaussian calculus
 
     def hermite(self, degree: int) -> HermiteExpansion:
-        """Hermite coefficients, tensors and energies of g up to a total degree."""
-        return self.expression.hermite(degree)
+        """Hermite coefficients, tensors and energies of E[y | z] up to a total degree."""
+        return self.regression.hermite(degree)
 
     @property
     def variance(self) -> Estimate:
-        """Gaussian variance of the function g; the label noise does not count."""
-        return variance(self.expression)
+        """Gaussian variance of the function g; label noise does not count, latent noise does."""
+        return variance(self.joint)
+
+    @cached_property
+    def noise_variance(self) -> Estimate:
+        r"""What no function of z explains: :math:`\Delta + \mathbb{E}\,\mathrm{Var}(y \mid z)`.
+
+        Examples
+        --------
+        >>> round(Target("sign(z + sqrt(0.5)*xi)").noise_variance.value, 10)
+        0.5354409456
+        """
+        if not self.q:
+            return Estimate(self.noise)
+        whole, mean = self.joint.second_moment(), self.regression.second_moment()
+        left = max(whole.value - mean.value, 0.0)
+        kind = roughest(whole.kind, mean.kind)
+        return Estimate(self.noise + left, whole.error + mean.error, kind)
+
+    @cached_property
+    def averaged(self) -> Target:
+        r"""Target :math:`\bar g(z)` whose label noise has the variance `noise_variance`.
+
+        What is linear in y, and what is quadratic in it to leading order in a high dimension, is
+        the same for both: random features, kernels and one large step see no other noise.
+
+        Examples
+        --------
+        >>> Target("(z + xi/2)**2").averaged
+        Target('z1**2 + 0.25', noise=1.125)
+        """
+        if not self.q:
+            return self
+        if not self.regression.variables:
+            raise OutOfRegime(
+                f"'{self.text}' has the same mean for every z: whoever is linear in the label sees "
+                "nothing but noise"
+            )
+        return Target.of(self.regression, self.noise_variance.value)
 
     # ---- samples
 
     def realization(self, d: int, *, seed: int = 0, replicate: int = 0) -> IndexRealization:
         """Target in dimension d: the hidden directions are drawn, labels can be computed."""
         W_star = hidden_directions(self.r, whole_number("d", d), seed=seed, replicate=replicate)
-        return IndexRealization(W_star, self.expression)
+        return IndexRealization(W_star, self)
 
 
-def _read(text: str) -> Expression:
+def _restored(kind: type[Target], formula: Formula, noise: float) -> Target:
+    """Target that crossed a process boundary."""
+    target = kind.__new__(kind)
+    object.__setattr__(target, "formula", formula)
+    object.__setattr__(target, "text", formula.text)
+    object.__setattr__(target, "noise", noise)
+    return target
+
+
+def _read(text: str) -> Formula:
     """Function of a target; a name of the zoo in place of a formula is called so."""
     try:
-        return Expression(text)
+        return read_formula(text)
     except TargetSyntaxError:
         from .zoo import zoo  # the zoo is made of targets
 

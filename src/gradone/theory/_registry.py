@@ -47,6 +47,8 @@ class Theory(ABC):
     """Limit in which the prediction is exact, and what it assumes, in one line."""
     cites: ClassVar[tuple[str, ...]]
     """Keys of the references."""
+    latent: ClassVar[bool] = False
+    """Whether the theory covers latent noise inside the link."""
     kinds: ClassVar[tuple[type[Sampled], ...]] = (Target,)
     """Classes of targets that `obstacle` may be asked about."""
 
@@ -94,6 +96,8 @@ def obstacle(theory: Theory, target: Sampled) -> str | None:
     if not isinstance(target, theory.kinds):
         known = " or ".join(kind.__name__ for kind in theory.kinds)
         return f"it covers targets of the class {known}, and this one is a {type(target).__name__}"
+    if isinstance(target, Target) and target.q and not theory.latent:
+        return "the target has latent noise inside its formula"
     return theory.obstacle(target)
 
 

@@ -13,7 +13,7 @@ from ..base.axes import axis_values
 from ..base.curves import STATUS, check_curve
 from ..base.errors import BadData, NotConverged, no_such_parameter
 from ..targets.sampled import Sampled
-from ..targets.target import as_target
+from ..targets.target import Target, as_target
 from ..targets.training import parameters_of
 from ._registry import THEORIES, Theory, obstacle, refusal
 
@@ -75,6 +75,8 @@ def predict(
         if on_failure == "raise":
             raise
         found = _point_by_point(theory, target, arguments)
+    if isinstance(target, Target):
+        found.attrs["target"] = target.text  # also where its mean was taken for it
     check_curve(found)
     return settled(found, name, on_failure)
 

@@ -4,6 +4,7 @@ The grammar asks `choose` for every decision, so that the same rules serve a see
 (`sample`, `samples`) and a hypothesis strategy (`expressions`, which shrinks).
 """
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -101,3 +102,11 @@ def samples(count: int, *, seed: int, depth: int = 4, r: int = 3) -> list[str]:
 def expressions(draw: Any, depth: int = 4, r: int = 3) -> str:
     """Hypothesis strategy of the same grammar."""
     return grow(lambda options: draw(st.sampled_from(list(options))), depth, r)
+
+
+@st.composite
+def latent_expressions(draw: Any, depth: int = 3, r: int = 2, q: int = 2) -> str:
+    """The same with latent noise: some of the variables are xi1 ... xiq."""
+    text = draw(expressions(depth, r + q))
+    names = {f"z{r + i}": f"xi{i}" for i in range(1, q + 1)}
+    return re.sub(r"z\d", lambda match: names.get(match[0], match[0]), text)

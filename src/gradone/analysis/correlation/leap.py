@@ -145,6 +145,8 @@ def _filtration(expression: Expression, max_order: int, degree: int) -> LeapReco
     steps: list[LeapStep] = []
     slack = 0.0
     first = last = Exponent(None, f"> {max_order}")
+    if not expression.variables:  # the mean of a label with latent noise
+        first = last = Exponent(None, "none: the mean of the label does not depend on z")
     while learned.dim < used.dim:
         order, seen = _lowest_order(engine, learned, top, slack)
         last = _verdict(order, seen, top, max_order, engine, learned)

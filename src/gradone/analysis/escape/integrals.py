@@ -15,7 +15,7 @@ from ...calculus.grid import grid_coefficients
 from ...calculus.integrand import Integrand
 from ...calculus.line import line_coefficients
 from ...calculus.sobol import SobolSequence, gaussian_points, sobol_coefficients
-from ...targets.frame import natural_frame
+from ...targets.frame import Framed, latent_frame, natural_frame
 from ...targets.language.bounds import growth
 from ...targets.language.expression import Expression
 from ...targets.language.tree import multiply, power
@@ -40,14 +40,14 @@ def moments(update: Update, target: Target) -> Moments:
     if update.is_plain:
         first, second = (plain_tensor(update, target, k) for k in (1, 2))
         return _estimates(first, second, plain_variance(update, target))
-    small, rows = natural_frame(target.expression)
+    small, rows = _frame(target)
     labels = label_function(update, target.noise)
     slack = _label_errors(labels, small)
     known = _OnPoints(labels, small)
     parts = [_coefficients(known, row, 2, update) for row in range(3)]
     parts = [BlockCoefficients(p.value, p.error + s, p.kind) for p, s in
              zip(parts, slack, strict=True)]  # fmt: skip
-    first, second = _tensor(parts[0], small, 1), _tensor(parts[1], small, 2)
+    first, second = (_tensor(part, small, k, len(rows)) for k, part in enumerate(parts[:2], 1))
     drift, matrix = _rotated(first, rows), _rotated(second, rows)
     corner = (0,) * small.r
     variance = Estimate(float(parts[2].value[corner]), float(parts[2].error[corner]), parts[2].kind)
@@ -66,12 +66,20 @@ def tensor(update: Update, target: Target, order: int) -> Tensor:
     r"""The tensor :math:`T_k = \mathbb{E}[\phi\,\mathrm{He}_{k-1}(u)\,\mathrm{He}_k(z)]` [ES-3]."""
     if update.is_plain:
         return plain_tensor(update, target, order)
-    small, rows = natural_frame(target.expression)
+    small, rows = _frame(target)
     labels = label_function(update, target.noise, order - 1)
     part = _coefficients(_OnPoints(labels, small), order - 1, order, update)
     slack = _label_errors(labels, small)[order - 1]
     part = BlockCoefficients(part.value, part.error + slack, part.kind)
-    return _rotated(_tensor(part, small, order), rows)
+    return _rotated(_tensor(part, small, order, len(rows)), rows)
+
+
+def _frame(target: Target) -> Framed:
+    """Function of the directions and latent variables, and the rows of the directions."""
+    if not target.q:
+        return natural_frame(target.expression)
+    small, rows = latent_frame(target.joint, target.q)
+    return Framed(small, rows[: len(rows) - target.q, : target.r])
 
 
 # ---- the plain gradient: closed forms
@@ -79,10 +87,12 @@ def tensor(update: Update, target: Target, order: int) -> Tensor:
 
 def plain_tensor(update: Update, target: Target, order: int) -> Tensor:
     """The tensor a c_k C_k: what the model subtracts from the label does not depend on z."""
-    small, rows = natural_frame(target.expression)
+    small, rows = natural_frame(target.regression)
     expansion = small.hermite(order)
     c = update.activation.hermite(order)
     found = expansion.tensor(order)
+    if not len(rows):  # a mean that does not depend on z
+        return Tensor(np.zeros((target.r,) * order), np.zeros((target.r,) * order), "exact")
     value = update.readout * c.value * found.value
     error = abs(update.readout) * (
         abs(c.value) * found.error + c.error * (np.abs(found.value) + found.error)
@@ -92,7 +102,7 @@ def plain_tensor(update: Update, target: Target, order: int) -> Tensor:
 
 def plain_variance(update: Update, target: Target) -> Estimate:
     r"""E[phi^2] = a^2 (E[y^2] E[s'^2] - 2 a E[y] E[s s'^2] + a^2 E[s^2 s'^2])."""
-    a, sigma, g = update.readout, update.activation, natural_frame(target.expression).expression
+    a, sigma, g = update.readout, update.activation, natural_frame(target.joint).expression
     slope = sigma.derivative().expression.tree
     square = power(slope, 2)
 
@@ -170,8 +180,11 @@ def _label_errors(labels: LabelFunction, g: Expression) -> np.ndarray:
     return (labels.error(g(z)) * (1 + (z * z).sum(axis=1))).mean(axis=1)
 
 
-def _tensor(found: BlockCoefficients, g: Expression, order: int) -> Tensor:
-    """Tensor E[f He_k(z)]; entries that a symmetry of the target forbids are exactly zero."""
+def _tensor(found: BlockCoefficients, g: Expression, order: int, directions: int) -> Tensor:
+    """Tensor E[f He_k(z)]; entries that a symmetry of the target forbids are exactly zero.
+
+    Latent variables stand behind the directions, and are averaged over.
+    """
     r = g.r
     value, error = np.zeros((r,) * order), np.zeros((r,) * order)
     mirrors = [
@@ -186,7 +199,8 @@ def _tensor(found: BlockCoefficients, g: Expression, order: int) -> Tensor:
             continue
         scale = math.sqrt(math.prod(map(math.factorial, beta)))
         value[entry], error[entry] = scale * found.value[beta], scale * found.error[beta]
-    return Tensor(value, error, found.kind)
+    of_z = (slice(0, directions),) * order
+    return Tensor(value[of_z], error[of_z], found.kind)
 
 
 def _rotated(found: Tensor, rows: np.ndarray) -> Tensor:

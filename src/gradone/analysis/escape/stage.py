@@ -26,7 +26,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ...base.errors import BadData
+from ...base.errors import BadData, OutOfRegime
 from ...base.estimate import Estimate, Kind
 from ...targets.frame import natural_frame
 from ...targets.target import Target
@@ -259,8 +259,8 @@ class LinearStage:
         assert chosen is not None
         gamma = float(chosen) * d ** (1 - self.step_power)
         start = 1 / math.sqrt(d)
-        line = natural_frame(self.target.expression)
-        if len(line.rows) == 1:
+        line = natural_frame(self.target.joint)
+        if len(line.rows) == 1 and not self.target.q:
             sign = float(np.sign(line.rows[0] @ self._heading())) or 1.0
             path = Path(self.update, line.expression, self.target.noise, sign)
             time = path.hitting_time(gamma, start, threshold)
@@ -320,6 +320,8 @@ class LinearStage:
             raise BadData(f"overlap must be in (0, 1], got {overlap!r}")
         if gamma is None:
             gamma = float(self.step_size) if self.step_size and self.step_power == 1 else 0.0
+        if self.target.q:
+            raise OutOfRegime("the second stage is not computed for targets with latent noise")
         return second_stage(
             self.update, self.target.expression, self.target.noise, q, gamma=gamma, overlap=overlap
         )

@@ -74,11 +74,12 @@ def escape(
     ('d', -0.118646, 2.080604)
     """
     target = target if isinstance(target, Target) else Target(target)
-    directions = len(natural_frame(target.expression).rows)
+    directions = len(natural_frame(target.joint).rows)
     if directions > MAX_R:
+        latent = " and latent variables" if target.q else ""
         raise OutOfRegime(
-            f"the target depends on {directions} directions; the linear stage is computed for at "
-            f"most {MAX_R}"
+            f"the target depends on {directions} directions{latent}; the linear stage is computed "
+            f"for at most {MAX_R}"
         )
     if isinstance(activation, str):
         activation = Activation(activation)

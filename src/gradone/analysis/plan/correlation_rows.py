@@ -105,7 +105,7 @@ def residual_row(expression: Expression, sizes: Sizes) -> PlanRow | None:
     for k in (1, 2):
         if blocks.energy(zero, k).is_nonzero(blocks.variance):
             parts[k - 1] = Subspace.span(blocks.directions(zero, k)[0], framed.r)
-    linear, hessian = (Subspace.span(p.basis @ frame, expression.r) for p in parts)
+    linear, hessian = (Subspace.span(p.basis[:, : len(frame)] @ frame, expression.r) for p in parts)
     reached, r = linear + hessian, len(frame)
     missed = (
         "" if hessian.dim == r else f"; rank {hessian.dim} < {r}: the theorem asks for full rank"

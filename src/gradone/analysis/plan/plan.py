@@ -185,9 +185,9 @@ def plan(
         raise BadData(f"d must be at least r = {target.r}, got {sizes.d}")
     from ..queries.learnability import learnability
 
-    expression = target.expression
+    expression = target.regression
     record = leap_record(expression)
-    answer = learnability(expression, target.noise)
+    answer = learnability(target.joint, target.noise, target.q)
     rows = correlation_rows(expression, record, sizes) + query_rows(expression, answer, sizes)
     bounds = [csq_bound(sizes.d, k) for k in _orders(record)]
     if answer.generative_exponent.value is not None:

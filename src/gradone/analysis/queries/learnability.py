@@ -19,7 +19,7 @@ from functools import lru_cache
 import numpy as np
 
 from ...base.estimate import Estimate
-from ...targets.frame import natural_frame
+from ...targets.frame import latent_frame, natural_frame
 from ...targets.language.expression import Expression
 from ..subspace import Subspace
 from .directions import typed_subspace
@@ -31,7 +31,7 @@ _NEAR = 0.02  # an estimated subspace this close to typed directions is taken fo
 
 
 @lru_cache(maxsize=64)
-def learnability(expression: Expression, noise: float = 0.0) -> Learnability:
+def learnability(expression: Expression, noise: float = 0.0, latent: int = 0) -> Learnability:
     r"""Stages in which the directions of a target can be learned by efficient algorithms [LE-1].
 
     Parameters
@@ -40,6 +40,9 @@ def learnability(expression: Expression, noise: float = 0.0) -> Learnability:
         The noiseless target.
     noise : float
         Variance of the label noise.
+    latent : int
+        How many of the last variables are latent noise: the label depends on them, and no
+        direction is to be learned.
 
     Returns
     -------
@@ -59,43 +62,52 @@ def learnability(expression: Expression, noise: float = 0.0) -> Learnability:
     >>> answer.classes, round(float(answer.stages[0].threshold), 6)
     (('easy',), 2.467401)
     """
-    framed = natural_frame(expression)
-    f, rows = framed.expression, framed.rows
-    known = Subspace.zero(len(rows))
+    r = expression.r - latent
+    framed = latent_frame(expression, latent) if latent else natural_frame(expression)
+    f, rows = framed.expression, framed.rows[: len(framed.rows) - latent, :r]
+    known = Subspace.zero(f.r)
     stages: list[Stage] = []
     threshold, undecided = Estimate(0.0), ""
     is_exact = True
     while known.dim < len(rows):
         seen_noise = noise if is_exact else blurred_noise(f, noise)
-        found = next_stage(f, seen_noise, known, is_exact=is_exact)
+        found = next_stage(f, seen_noise, known, is_exact=is_exact, latent=latent)
         if isinstance(found, str):
             undecided = found
             break
         if found.order == 2:
             strength = found.strength
-            alpha = _inverse(strength if is_exact else without_blur(f, noise, known, strength))
+            if not is_exact:
+                strength = without_blur(f, noise, known, strength, latent)
+            alpha = _inverse(strength)
             threshold = alpha if alpha.value > threshold.value else threshold
         elif found.order > 2:
             threshold = Estimate(math.inf, note=f"order {found.order} > 2")
         is_bound = (
             found.order == 2
             and known.dim > 0
-            and not is_perfectly_recovered(f, noise, known, threshold.value)
+            # Latent noise leaves a doubt, as label noise does.
+            and (latent > 0 or not is_perfectly_recovered(f, noise, known, threshold.value))
         )
         known, is_exact = _extended(known, found.new, f, is_exact and found.is_exact)
         stages.append(
             Stage(
-                Subspace.span(known.basis @ rows, expression.r),
-                Subspace.span(found.new.basis @ rows, expression.r),
+                _in_variables(known, rows),
+                _in_variables(found.new, rows),
                 found.order,
                 threshold,
                 is_bound,
                 found.reason,
             )
         )
-    used = Subspace.span(rows, expression.r)
+    used = Subspace.span(rows, r)
     notes = () if is_exact else ("a learned subspace was estimated, not derived",)
     return Learnability(tuple(stages), used.complement(), undecided, notes)
+
+
+def _in_variables(found: Subspace, rows: np.ndarray) -> Subspace:
+    """Subspace of z, from one of the coordinates of a frame and the latent variables behind."""
+    return Subspace.span(found.basis[:, : len(rows)] @ rows, rows.shape[1])
 
 
 def _inverse(x: Estimate) -> Estimate:

@@ -18,7 +18,7 @@ from .operators import FLOOR, SAFETY, is_nonzero, query_strength
 from .output import conditional_grams
 from .phases import largest_strength, phases
 from .stages import MAX_ORDER
-from .symmetry import vanishes
+from .symmetry import unknown, vanishes
 
 AT_LEAST = "at least"
 _MORE_POINTS = 1 << 23
@@ -52,7 +52,7 @@ class NextStage:
 
 
 def next_stage(
-    f: Expression, noise: float, known: Subspace, *, is_exact: bool = True
+    f: Expression, noise: float, known: Subspace, *, is_exact: bool = True, latent: int = 0
 ) -> NextStage | str:
     """Next step of the filtration, or why it cannot be said.
 
@@ -66,6 +66,8 @@ def next_stage(
         What is known already.
     is_exact : bool
         Whether `known` is derived; if it is estimated, small signals may be its error.
+    latent : int
+        How many of the last variables are latent noise.
 
     Examples
     --------
@@ -73,7 +75,7 @@ def next_stage(
     >>> found.order, found.new
     (1, span(z1))
     """
-    q = known.complement().dim
+    q = unknown(known, latent).dim
     last = {1: MAX_ORDER, 2: 8, 3: 6}.get(q, 4)
     # Orders 1 and 2 cost little more than one of them; higher ones are rarely needed, and in few
     # dimensions many of them come together.
@@ -82,10 +84,10 @@ def next_stage(
         groups = [(1, 2), tuple(range(3, last + 1))]
     elif q == 2:
         groups = [(1, 2), (3, 4), tuple(range(5, last + 1))]
-    search = _Search(f, noise, known, is_exact)
+    search = _Search(f, noise, known, is_exact, latent)
     for orders in groups:
         seen = [k for k in orders if not search.is_negligible(k)]
-        grams = conditional_grams(f, noise, known, seen) if seen else {}
+        grams = conditional_grams(f, noise, known, seen, latent=latent) if seen else {}
         for k in orders:
             answer = search.look(k, grams[k]) if k in seen else search.leave_out(k)
             if answer is not None:
@@ -102,16 +104,19 @@ def next_stage(
 class _Search:
     """Orders are looked at one after the other; what vanished is remembered."""
 
-    def __init__(self, f: Expression, noise: float, known: Subspace, is_exact: bool) -> None:
+    def __init__(
+        self, f: Expression, noise: float, known: Subspace, is_exact: bool, latent: int
+    ) -> None:
         self.f, self.noise, self.known, self.is_exact = f, noise, known, is_exact
-        self.complement = known.complement()
+        self.latent, self.complement = latent, unknown(known, latent)
         self.phases = phases(f, known)
         self.vanished: list[str] = []
         self.hidden = 0.0  # how large a strength that was taken for zero may be
 
     def is_negligible(self, k: int) -> bool:
         """Whether order k is proven to be weaker than anything that counts as a signal."""
-        is_integrated = self.complement.dim == 1 or (self.f.is_discrete and not self.noise)
+        is_line = self.complement.dim == 1 and not self.latent
+        is_integrated = is_line or (self.f.is_discrete and not self.noise)
         kind = "quadrature" if is_integrated and self.is_exact else "monte_carlo"
         return largest_strength(self.phases, k) < FLOOR[kind]
 
@@ -120,7 +125,7 @@ class _Search:
         correlation = self.correlation(k)
         if correlation is not None:
             return self.reveal(k, *correlation)
-        if vanishes(self.f, self.known, k):
+        if vanishes(self.f, self.known, k, self.latent):
             self.vanished.append(f"order {k} vanishes by symmetry")
         else:
             most = largest_strength(self.phases, k)
@@ -134,7 +139,9 @@ class _Search:
         verdict = is_nonzero(strength, is_rough=not self.is_exact)
         if verdict is None and self._gains_from_points(gram):
             more = _MORE_POINTS if self.known.dim else _MORE_POINTS >> 2
-            gram = conditional_grams(self.f, self.noise, self.known, [k], points=more)[k]
+            gram = conditional_grams(
+                self.f, self.noise, self.known, [k], points=more, latent=self.latent
+            )[k]
             strength = query_strength(gram, self.complement.dim, k)
             verdict = is_nonzero(strength, is_rough=not self.is_exact)
         if verdict:
@@ -156,7 +163,7 @@ class _Search:
     def _gains_from_points(self, gram: OutputGram) -> bool:
         """Whether more points say more; one direction given others is integrated without any."""
         if self.known.dim:
-            return self.complement.dim > 1
+            return self.complement.dim + self.latent > 1
         return gram.kind == "monte_carlo"
 
     def reveal(self, k: int, gram: OutputGram, strength: Estimate) -> NextStage | str:
@@ -184,14 +191,15 @@ class _Search:
         """
         if self.known.dim:
             return None
-        expansion = _expansion(self.f, k)
-        energy = expansion.energy(k)
+        expansion, r = _expansion(self.f, k), self.complement.dim
+        of_z = (expansion.indices[:, :r].sum(axis=1) == k) & (expansion.indices.sum(axis=1) == k)
+        a, error = expansion.value[of_z], expansion.error[of_z]
         variance = _variance(self.f) + self.noise
-        if not energy.value > max(10 * energy.error, ARITHMETIC * variance):
+        doubt = float((2 * np.abs(a) * error + error**2).sum())
+        if not float(a @ a) > max(10 * doubt, ARITHMETIC * variance):
             return None
-        a = expansion.value[expansion.indices.sum(axis=1) == k]
         gram = OutputGram(np.outer(a, a) / variance, 0.0)
-        return gram, replace(query_strength(gram, self.f.r, k), note=AT_LEAST)
+        return gram, replace(query_strength(gram, r, k), note=AT_LEAST)
 
 
 def _size(strength: Estimate) -> str:
@@ -218,7 +226,9 @@ def blurred_noise(f: Expression, noise: float, *, share: float = 0.03) -> float:
     return max(noise, share**2 * _variance(f))
 
 
-def without_blur(f: Expression, noise: float, known: Subspace, blurred: Estimate) -> Estimate:
+def without_blur(
+    f: Expression, noise: float, known: Subspace, blurred: Estimate, latent: int = 0
+) -> Estimate:
     r"""Strength of order 2 for the true noise, from that for the blurred label.
 
     Half the blur is tried as well. What is lost is linear in its width where the output is sharp,
@@ -228,8 +238,8 @@ def without_blur(f: Expression, noise: float, known: Subspace, blurred: Estimate
     if blurred_noise(f, noise) <= noise:
         return blurred
     half = blurred_noise(f, noise, share=0.015)
-    gram = conditional_grams(f, half, known, [2])[2]
-    sharper = query_strength(gram, known.complement().dim, 2)
+    gram = conditional_grams(f, half, known, [2], latent=latent)[2]
+    sharper = query_strength(gram, unknown(known, latent).dim, 2)
     gap = sharper.value - blurred.value
     error = sharper.error + blurred.error + abs(gap)
     return Estimate(sharper.value + 2 / 3 * gap, error, "extrapolation")

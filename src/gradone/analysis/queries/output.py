@@ -15,6 +15,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from ...base.errors import OutOfRegime
 from ...calculus.branches import branch_grams
 from ...calculus.cells import level_sets
 from ...calculus.embedding import embedding, order_indices
@@ -29,15 +30,17 @@ from ...targets.frame import typed_frame
 from ...targets.language.coordinates import rewrite
 from ...targets.language.evaluate import evaluate_columns
 from ...targets.language.expression import Expression
+from ...targets.language.latent import without_added_noise
 from ...targets.language.structure import parity
 from ...targets.language.transform import given
-from ...targets.language.tree import Node, variables
+from ...targets.language.tree import Node, Variable, variables
 from ..subspace import Subspace
 from .effort import Effort
 from .known import Grams, over_line, over_points
 from .one_unknown import last_unknown_grams
 from .relabeling import simpler_label
 from .symmetry import invariant_part, vanishes
+from .symmetry import unknown as still_unknown
 
 _POINTS, _FEWEST = 1 << 19, 1 << 16
 _MAX_PANELS, _MORE_PANELS = 5, 12
@@ -53,6 +56,7 @@ def output_grams(
     *,
     points: int = _POINTS,
     scramble: int = 0,
+    latent: int = 0,
 ) -> Grams:
     """Matrices T_k of a target, nothing being known yet.
 
@@ -68,11 +72,38 @@ def output_grams(
         Function values for the method of slices.
     scramble : int
         Which points that method draws.
+    latent : int
+        How many of the last variables are latent noise: the label depends on them, T_k is about
+        the others.
     """
     label = simpler_label(expression.tree, expression.variables, is_noisy=noise > 0).tree
+    if latent:
+        label, added = without_added_noise(label, _last_variables(expression, latent))
+        noise += added
     if label is not expression.tree:
         expression = Expression.from_tree(label, letter=expression.letter, r=expression.r)
-    return _known_grams(expression, noise, tuple(orders), points, scramble)
+    found = None
+    if latent and not noise and expression.is_discrete:
+        found = _probability_grams(expression, latent, orders)
+    if found is not None:
+        return found
+    found = _known_grams(expression, noise, tuple(orders), points, scramble)
+    return {k: _of_first(gram, expression.r, latent, k) for k, gram in found.items()}
+
+
+def _last_variables(expression: Expression, latent: int) -> list[Variable]:
+    first = expression.r - latent
+    return [Variable(expression.letter, first + i) for i in range(1, latent + 1)]
+
+
+def _of_first(gram: OutputGram, r: int, latent: int, k: int) -> OutputGram:
+    """Block of T_k whose features contain no latent variable."""
+    if not latent:
+        return gram
+    kept = ~order_indices(r, k)[:, r - latent :].any(axis=1)
+    bias = np.broadcast_to(gram.bias, gram.value.shape)[np.ix_(kept, kept)]
+    replicates = None if gram.replicates is None else gram.replicates[:, kept][:, :, kept]
+    return OutputGram(gram.value[np.ix_(kept, kept)], bias, replicates)
 
 
 @lru_cache(maxsize=128)  # conditions that differ by a shift of the label are one problem
@@ -148,14 +179,35 @@ def _atom_grams(f: Expression, orders: Sequence[int]) -> Grams | None:
     """Finitely many outputs: T_k = sum over atoms of a a^T / p with Hermite coefficients a."""
     degree = max(orders)
     found = _atoms_between_planes(f, degree) or _atoms_by_terms(f, degree)
-    if found is None:
+    return None if found is None else _sums_over_atoms(*found, f.r, orders)
+
+
+def _probability_grams(f: Expression, latent: int, orders: Sequence[int]) -> Grams | None:
+    """The same with latent noise: a are the coefficients of the probabilities P(y | z)."""
+    degree = max(orders)
+    try:
+        probabilities = OutputChannel(f, latent=latent).indicators()
+    except OutOfRegime:
         return None
-    coefficients, errors = found
+    if probabilities is None:
+        return None
+    expansions = [hermite_expansion(p.form, degree) for p in probabilities]
+    if any(e.kind == "monte_carlo" for e in expansions):
+        return None
+    coefficients = np.array([e.value for e in expansions]).T
+    errors = np.array([e.error for e in expansions]).T
+    return _sums_over_atoms(coefficients, errors, f.r - latent, orders)
+
+
+def _sums_over_atoms(
+    coefficients: np.ndarray, errors: np.ndarray, r: int, orders: Sequence[int]
+) -> Grams:
+    degree = max(orders)
     p = coefficients[0]
     seen = p > 1e-12
     result = {}
     for k in orders:
-        rows = multi_indices(f.r, degree).sum(axis=1) == k
+        rows = multi_indices(r, degree).sum(axis=1) == k
         a, error = coefficients[rows][:, seen], errors[rows][:, seen].max(axis=0, initial=0.0)
         size = np.abs(a).max(axis=0, initial=0.0)
         bias = float(((2 * size * error + error**2) / p[seen]).sum())
@@ -212,6 +264,7 @@ def conditional_grams(
     orders: Sequence[int],
     *,
     points: int = _POINTS,
+    latent: int = 0,
 ) -> Grams:
     """Matrices T_k(U) on the complement of a known subspace, in its basis.
 
@@ -219,9 +272,11 @@ def conditional_grams(
     result does not depend on them.
     """
     if known.dim == 0:
-        return output_grams(expression, noise, orders, points=points)
-    f = rewrite(expression, np.vstack([known.basis, known.complement().basis]))
+        return output_grams(expression, noise, orders, points=points, latent=latent)
+    hidden = np.eye(expression.r)[expression.r - latent :]
+    f = rewrite(expression, np.vstack([known.basis, still_unknown(known, latent).basis, hidden]))
     unknown = range(known.dim + 1, f.r + 1)
+    q = len(unknown) - latent
     label = simpler_label(f.tree, unknown, is_noisy=noise > 0)
     parts = (label.tree, *label.factors)
     used = sorted({i for part in parts for i in variables(part)} - set(unknown))
@@ -231,15 +286,17 @@ def conditional_grams(
 
     def at(node: np.ndarray, share: int, scramble: int) -> Grams:
         least = max(points // share, _FEWEST)
-        return output_grams(smaller(node), noise, seen, points=least, scramble=scramble)
+        return output_grams(
+            smaller(node), noise, seen, points=least, scramble=scramble, latent=latent
+        )
 
     def sliced(node: np.ndarray, importance: float) -> Grams:
         few = _FEWEST >> (1 if importance > _MATTERS else 3 if importance > _HARDLY else 5)
         return _by_slices(smaller(node), noise, seen, few, 0)
 
-    seen = [k for k in orders if not vanishes(expression, known, k)]
+    seen = [k for k in orders if not vanishes(expression, known, k, latent)]
     if not seen:
-        return {k: _zero(len(unknown), k) for k in orders}
+        return {k: _zero(q, k) for k in orders}
     # The last direction changes sign under a symmetry, if there is one.
     is_even = len(unknown) == 1 and vanishes(expression, known, 1)
 
@@ -259,16 +316,17 @@ def conditional_grams(
         (found,) = at_all(np.zeros((1, 0)), 1, np.ones(1), Effort())
     elif len(used) == 1:
         mirror = _mirror(parts, used[0], unknown)
+        mirror = mirror and tuple(i for i in mirror if i < q)
         # Where one variable is left a condition costs little.
         panels = _MORE_PANELS if len(unknown) == 1 or points > _POINTS else _MAX_PANELS
-        found = over_line(at_all, seen, mirror, len(unknown), panels)
+        found = over_line(at_all, seen, mirror, q, panels)
     else:
         # Finitely many outputs of one variable cost little.
         is_cheap = len(unknown) == 1 and f.is_discrete and not noise
         count = _MORE_NODES if is_cheap else _NODES
         found = over_points(at_all, seen, len(used), count)
-    found = {k: found.get(k) or _zero(len(unknown), k) for k in orders}
-    return {k: invariant_part(gram, expression, known, k) for k, gram in found.items()}
+    found = {k: found.get(k) or _zero(q, k) for k in orders}
+    return {k: invariant_part(gram, expression, known, k, latent) for k, gram in found.items()}
 
 
 def _mirror(parts: tuple[Node, ...], known: int, unknown: Sequence[int]) -> tuple[int, ...] | None:

@@ -53,19 +53,35 @@ def symmetry_groups(f: Expression) -> tuple[tuple[np.ndarray, ...], ...]:
     return tuple(flips), tuple(permutations)
 
 
-def _projectors(f: Expression, known: Subspace, k: int) -> list[np.ndarray]:
-    """Means of the action on tensors of order k, over each group of maps that fix the known."""
-    complement = known.complement().basis
+def unknown(known: Subspace, latent: int) -> Subspace:
+    """Directions that are still to be learned: latent variables, the last ones, are not."""
+    rest = known.complement()
+    if not latent:
+        return rest
+    basis = np.vstack([known.basis, np.eye(known.r)[known.r - latent :]])
+    return Subspace.span(basis, known.r).complement()
+
+
+def _projectors(f: Expression, known: Subspace, k: int, latent: int) -> list[np.ndarray]:
+    """Means of the action on tensors of order k, over each group of maps that fix the known.
+
+    Maps that mix directions with latent variables say nothing about the directions alone.
+    """
+    complement, r = unknown(known, latent).basis, f.r - latent
     found = []
     for group in symmetry_groups(f):
-        fixing = [g for g in group if np.allclose(known.basis @ g, known.basis, atol=1e-9)]
+        fixing = [
+            g
+            for g in group
+            if np.allclose(known.basis @ g, known.basis, atol=1e-9) and not g[:r, r:].any()
+        ]
         if len(fixing) > 1:
             actions = [embedding(complement @ g @ complement.T, k) for g in fixing]
             found.append(np.mean(actions, axis=0))
     return found
 
 
-def vanishes(f: Expression, known: Subspace, k: int) -> bool:
+def vanishes(f: Expression, known: Subspace, k: int, latent: int = 0) -> bool:
     """Whether symmetry leaves nothing of T_k.
 
     Examples
@@ -74,12 +90,14 @@ def vanishes(f: Expression, known: Subspace, k: int) -> bool:
     >>> [vanishes(f, Subspace.zero(2), k) for k in (1, 2, 3)]
     [True, False, True]
     """
-    return any(np.abs(p).max() < 1e-12 for p in _projectors(f, known, k))
+    return any(np.abs(p).max() < 1e-12 for p in _projectors(f, known, k, latent))
 
 
-def invariant_part(gram: OutputGram, f: Expression, known: Subspace, k: int) -> OutputGram:
+def invariant_part(
+    gram: OutputGram, f: Expression, known: Subspace, k: int, latent: int = 0
+) -> OutputGram:
     """T_k on the complement of a known subspace, with exact zeros where symmetry demands them."""
-    for projector in _projectors(f, known, k):
+    for projector in _projectors(f, known, k, latent):
         size = np.abs(projector)
         gram = OutputGram(
             projector @ gram.value @ projector.T,

@@ -7,6 +7,8 @@ Grammar (``^`` means ``**``; spaces do not matter)::
     signed  = ("+" | "-") signed | power
     power   = atom [ "**" signed ]            exponent: an integer 0..12
     atom    = number | "pi" | variable | function "(" sum { "," sum } ")" | "(" sum ")"
+
+Variables of a target are ``z1 ... z9``, and ``xi1 ... xi9`` for noise that nobody sees.
 """
 
 from __future__ import annotations
@@ -44,6 +46,7 @@ MAX_EXPONENT = 12
 MAX_DEGREE = 24
 MAX_VALUE = 10**6
 MAX_VARIABLES = 9
+LATENT = "xi"
 # Printing and reading back must stay possible: 100 digits are 17 brackets of 6 digits each.
 MAX_BITS = 333
 
@@ -66,7 +69,7 @@ class _Token:
     width: int = 1
 
 
-def parse(text: str, *, letter: str = "z", what: str = "the target") -> Node:
+def parse(text: str, *, letter: str = "z", what: str = "the target", latent: bool = False) -> Node:
     """Tree of an expression.
 
     Parameters
@@ -77,6 +80,8 @@ def parse(text: str, *, letter: str = "z", what: str = "the target") -> Node:
         Letter of the variables: ``z`` for targets and activations, ``h`` for outer functions.
     what : str
         What errors call the text.
+    latent : bool
+        Whether latent noise ``xi`` may occur.
 
     Raises
     ------
@@ -92,7 +97,7 @@ def parse(text: str, *, letter: str = "z", what: str = "the target") -> Node:
     if not isinstance(text, str):
         raise TargetSyntaxError(f"an expression must be text, got {type(text).__name__}")
     _refuse_unreadable(text, what)
-    return _Parser(text, letter, what).parse()
+    return _Parser(text, letter, what, latent).parse()
 
 
 def _refuse_unreadable(text: str, what: str) -> None:
@@ -136,8 +141,9 @@ def _refuse_unreadable(text: str, what: str) -> None:
 
 
 class _Parser:
-    def __init__(self, text: str, letter: str, what: str) -> None:
+    def __init__(self, text: str, letter: str, what: str, latent: bool) -> None:
         self.text, self.letter, self.what = text, letter, what
+        self.letters = (letter, LATENT) if latent else (letter,)
         self.tokens = self._tokens()
         self.position = self.count = self.nesting = 0
         self.degrees: dict[Node, int] = {}
@@ -281,10 +287,9 @@ class _Parser:
         name = token.text
         if name == "pi":
             return Pi()
-        if name == self.letter:
-            return Variable(self.letter, 1)
-        if re.fullmatch(rf"{self.letter}[1-{MAX_VARIABLES}]", name):
-            return Variable(self.letter, int(name[1:]))
+        if variable := re.fullmatch(rf"({'|'.join(self.letters)})([1-{MAX_VARIABLES}]?)", name):
+            letter, index = variable.groups()
+            return Variable(letter, int(index or 1))
         if name in FUNCTIONS:
             return self._call(token)
         self._unknown(token)
@@ -297,6 +302,13 @@ class _Parser:
                 f"unknown function '{name}'",
                 token,
                 f"Known functions: {_KNOWN_FUNCTIONS}.{did_you_mean(name, FUNCTIONS)}",
+            )
+        if re.fullmatch(rf"{LATENT}[1-{MAX_VARIABLES}]?", name):
+            self._fail(
+                f"latent noise '{name}'",
+                token,
+                f"Only the formula of a target may contain {LATENT}; this one is a function of "
+                f"{letter} alone.",
             )
         self._fail(
             f"unknown name '{name}'",

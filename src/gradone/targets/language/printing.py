@@ -80,7 +80,8 @@ def _latex(node: Node, parts: list[_Piece]) -> _Piece:
         case Pi():
             return r"\pi", _ATOM
         case Variable(letter=letter, index=index):
-            return f"{letter}_{{{index}}}", _ATOM
+            name = letter if len(letter) == 1 else rf"\{letter}"  # xi is one letter in print
+            return f"{name}_{{{index}}}", _ATOM
         case Power(exponent=exponent):
             return f"{_bracket(parts[0], _ATOM)}^{{{exponent}}}", _POWER
         case Call(name=name):

@@ -198,7 +198,7 @@ def _sort_key(node: Node) -> tuple[Any, ...]:
         case Number(value=value):
             return (node.rank, value)
         case Variable(letter=letter, index=index):
-            return (node.rank, letter, index)
+            return (node.rank, len(letter), letter, index)  # z before xi
         case Call(name=name, arguments=arguments):
             order = (int(name[2:]), "He") if name.startswith("He") else (13, name)
             return (node.rank, order, tuple(map(sort_key, arguments)))

@@ -66,9 +66,12 @@ class Course:
         return int(np.isfinite(self.test_mse).sum()) - 1
 
 
-def draw_count(classes: Classes, r: int, steps: int) -> int:
-    """Most shared Gaussians behind one sample: directions, and noise of all steps but the last."""
-    return r + steps * len(classes.readout)
+def draw_count(classes: Classes, target: Target, steps: int) -> int:
+    """Most Gaussians behind one sample: directions, noise of all steps but the last, latent noise.
+
+    Neurons share the first two; the third is that of the label.
+    """
+    return target.joint.r + steps * len(classes.readout)
 
 
 def course(
@@ -85,9 +88,9 @@ def course(
     a, b, P = classes.readout, classes.bias, classes.share
     C, r, N = len(a), target.r, draws.shape[1]
     slope = activation.derivative()
-    g = target(draws[:r].T)
+    g = target.joint(np.concatenate([draws[:r], draws[len(draws) - target.q :]]).T)
     # The points miss some of the energy of targets with heavy tails, which is known better.
-    energy = target.expression.second_moment()
+    energy = target.joint.second_moment()
     lost = energy.value - (g * g).mean() if energy.error < 1e-4 * energy.value else 0.0
     M, S, used = np.zeros((C, r)), np.ones(C), r
     out = Course(*(np.full((steps + 1, *shape), np.nan) for shape in ((C, r), (C,), (C, r), ())))

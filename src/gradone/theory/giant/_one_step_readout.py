@@ -135,10 +135,14 @@ def fields(
     """
     gamma = spike.alignment
     blur = float(np.sqrt(max(1 - gamma * gamma, 0.0)))
-    kinks = [k / gamma for k in target.kinks] if gamma else []
-    radius = max(reach(target.expression), reach(activation.expression))
+    kinks = [k / gamma for k in target.regression.kinks] if gamma else []
+    radius = max(reach(target.regression), reach(activation.expression))
     kappa, weights = line_rule(level, radius, kinks, abs(blur / gamma) if gamma else 0.0)
     label = window(link_function(target), gamma * kappa, blur, level)
+    noise: float | np.ndarray = target.noise
+    if target.q:  # its variance depends on z, so that kappa tells something about it
+        variance = Activation.of(target.conditional_variance)
+        noise = noise + window(variance, gamma * kappa, blur, level).mean
     rows = []
     for u, c in zip(layer.values, spike.scales, strict=True):
         w = window(activation, spike.strength * u * kappa, float(np.sqrt(c)), level)
@@ -149,7 +153,7 @@ def fields(
     mean, slope, rest, mode = (np.array(part) for part in zip(*rows, strict=True))
     return Fields(
         weights, mean, slope, rest, mode,
-        label.mean, label.first, label.square + target.noise,
+        label.mean, label.first, label.square + noise,
         spike.scales, layer.shares,
     )  # fmt: skip
 

@@ -92,8 +92,8 @@ def read_activation(text: Activation | str) -> Activation:
 
 @lru_cache(maxsize=128)
 def link_function(target: Target) -> Activation:
-    """Target of one direction as a function of one variable."""
-    return Activation(target.text)
+    """Mean label of a target of one direction as a function of one variable."""
+    return Activation.of(target.regression)
 
 
 @lru_cache(maxsize=128)
@@ -137,8 +137,8 @@ def link_moments(target: Target) -> LinkMoments:
     """
     expansion = target.hermite(2)
     found = [
-        target.expression.mean(),
-        target.expression.second_moment(),
+        target.joint.mean(),
+        target.joint.second_moment(),
         expansion.coefficient(1),
         expansion.coefficient(2),
     ]

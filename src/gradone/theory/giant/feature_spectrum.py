@@ -97,6 +97,8 @@ class FeatureSpectrumTheory(Theory):
     )
     cites = ("dandi2024spectrum", "cui2024asymptotics")
 
+    latent = True
+
     def obstacle(self, target: Target) -> str | None:
         """Why the theory does not cover a target, or None."""
         return one_direction_obstacle(target)
@@ -193,7 +195,7 @@ class Spectrum:
         coarse, fine = (bulk.edges() for bulk in self._bulks)
         self.low, self.high = fine[:2]
         self.edge_error = fine[2] + max(abs(fine[0] - coarse[0]), abs(fine[1] - coarse[1]))
-        radius = max(reach(target.expression), reach(activation.expression))
+        radius = max(reach(target.regression), reach(activation.expression))
         kappa, _ = line_rule(_FINE, radius)
         n = width * point["alpha"] / point["width_ratio"]
         self.outliers = self._bulks[-1].outliers(kappa, n, self.low, self.high)

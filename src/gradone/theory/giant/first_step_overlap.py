@@ -162,10 +162,9 @@ def _signal(
 
 def _label_energies(target: Target) -> tuple[float, float, float]:
     r""":math:`\mathbb{E}[y^2]`, :math:`\mathbb{E}[y^2|z|^2]` and a bound on their errors."""
-    energy = target.expression.second_moment()
-    square = Expression.from_tree(power(target.expression.tree, 2), r=target.r)
+    energy, r = target.joint.second_moment(), target.r
+    square = Expression.from_tree(power(target.joint.tree, 2), r=target.joint.r)
     curvature = square.hermite(2).tensor(2)
-    r = target.r
-    spread = r * energy.value + float(np.trace(curvature.value))
-    error = (r + 1) * energy.error + float(np.trace(curvature.error))
+    spread = r * energy.value + float(np.trace(curvature.value[:r, :r]))
+    error = (r + 1) * energy.error + float(np.trace(curvature.error[:r, :r]))
     return energy.value + target.noise, spread + r * target.noise, error

@@ -111,9 +111,11 @@ class GiantStepsTheory(Theory):
     )
     cites = ("dandi2023giant",)
 
+    latent = True
+
     def obstacle(self, target: Target) -> str | None:
         """Why the theory does not cover a target, or None."""
-        if len(target.expression.span) == 0:
+        if len(target.joint.span) == 0:
             return "the target is a constant, so there is nothing to learn"
         return None
 
@@ -138,7 +140,7 @@ class GiantStepsTheory(Theory):
         grid = Swept(
             {"alpha": alpha}, {"step_size": (axis_values("step_size", step_size), step_size)}
         )
-        count = draw_count(classes, target.r, steps)
+        count = draw_count(classes, target, steps)
         courses: dict[tuple[int, ...], list[Course]] = {place: [] for place, _ in grid}
         for replica in range(_REPLICAS):
             rng = stream(seed, "data", theory=self.name, replicate=replica)

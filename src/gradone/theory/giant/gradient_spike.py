@@ -102,6 +102,8 @@ class GradientSpikeTheory(Theory):
     regime = "d, width and batch -> infinity in proportion; one direction; Gaussian input"
     cites = ("ba2022onestep",)
 
+    latent = True
+
     def obstacle(self, target: Target) -> str | None:
         """Why the theory does not cover a target, or None."""
         return one_direction_obstacle(target)

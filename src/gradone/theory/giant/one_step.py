@@ -120,6 +120,8 @@ class OneStepTheory(Theory):
     )
     cites = ("cui2024asymptotics", "ba2022onestep")
 
+    latent = True
+
     def obstacle(self, target: Target) -> str | None:
         """Why the theory does not cover a target, or None."""
         return one_direction_obstacle(target)
@@ -163,7 +165,7 @@ class OneStepTheory(Theory):
         )
         for place, point in grid:
             solved, facts = solve(point)
-            for name, value in (_values(solved, target.noise) | facts).items():
+            for name, value in (_values(solved, target.noise_variance.value) | facts).items():
                 found[name][place] = value
         if found["known_bias"].any():
             _warn(found["known_bias"] / found["test_mse"], found["bulk_scale"])

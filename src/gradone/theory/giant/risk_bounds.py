@@ -147,7 +147,7 @@ def _one_direction(target: Sampled | str) -> Target:
             f"these bounds are about targets of one direction, {target!r} is none; "
             "gd.analyze gives the plateaus of targets of several directions"
         )
-    return one_direction(target)
+    return one_direction(target.averaged)
 
 
 def _projections(

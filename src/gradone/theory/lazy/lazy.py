@@ -93,6 +93,8 @@ class LazyTheory(Theory):
     cites = ("ghorbani2019linearized", "mei2021hyper", "defilippis2024rfrr")
     kinds = (Target, HierarchicalTarget)
 
+    latent = True
+
     def obstacle(self, target: Target | HierarchicalTarget) -> str | None:
         """Why the theory does not cover a target, or None."""
         return None
@@ -109,6 +111,7 @@ class LazyTheory(Theory):
         width: float = math.inf,
     ) -> xr.Dataset:
         """Errors at each kappa."""
+        target = target.averaged if isinstance(target, Target) else target
         function = None if activation is None else Activation(activation)
         params = {"noise": target.noise, "activation": activation, "fit_intercept": fit_intercept}
         if d is None:

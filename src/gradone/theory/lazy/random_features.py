@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from ...base.curves import curve
-from ...base.errors import BadData
+from ...base.errors import BadData, OutOfRegime
 from ...targets.activation import Activation
 from ...targets.target import Target
 from .._registry import THEORIES, Theory
@@ -111,6 +111,8 @@ class RandomFeaturesTheory(Theory):
         "mei2019rf", "gerace2020rf", "goldt2020get", "hu2020universality", "loureiro2021curves",
     )  # fmt: skip
 
+    latent = True
+
     def obstacle(self, target: Target) -> str | None:
         """Why the theory does not cover a target, or None."""
         return None
@@ -132,6 +134,12 @@ class RandomFeaturesTheory(Theory):
     ) -> xr.Dataset:
         """Errors at each alpha, width ratio and ridge."""
         _check(target, loss, kernel, width_ratio, ridge, delta, flips, outliers)
+        if target.q and (loss != "square" or outliers is not None):
+            raise OutOfRegime(
+                "with latent noise inside the target the theory covers loss='square' without "
+                "outliers: other losses see the whole law of the label"
+            )
+        target = target.averaged
         function = Activation(activation)
         moments = activation_moments(function, tangent=kernel == "ntk")
         setting = Setting(

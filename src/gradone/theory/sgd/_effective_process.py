@@ -72,8 +72,8 @@ def solve(
     (M, Q0), p, r = start, student.width, target.r
     S = draws.shape[1]
     z, xi = draws[:r], draws[len(draws) - (steps + 1) * p :]
-    clean = target(z.T)
-    y = clean + np.sqrt(target.noise) * draws[r] if target.noise else clean
+    clean = target.joint(draws[: target.joint.r].T)
+    y = clean + np.sqrt(target.noise) * draws[target.joint.r] if target.noise else clean
     eta, keep = student.eta, 1 - student.eta * student.weight_decay
     a, b = np.array(student.a), np.array(student.b)
     sigma, slope = student.sigma, student.sigma.derivative()
@@ -122,8 +122,8 @@ def solve(
 
 
 def draw_count(student: TrainedStudent, target: Target, steps: int) -> int:
-    """Random numbers behind one sample: directions, label noise, a field for each step."""
-    return target.r + (target.noise > 0) + student.width * (steps + 1)
+    """Random numbers behind one sample: directions, noise of the label, a field for each step."""
+    return target.joint.r + (target.noise > 0) + student.width * (steps + 1)
 
 
 def cloud(count: int, samples: int, rng: np.random.Generator) -> np.ndarray:

@@ -1,8 +1,8 @@
 r"""Gaussian means that drive the flow, over points in the moving frame.
 
-Fields and labels of a fresh sample are :math:`\lambda = M z + S u`, :math:`y = g(z) +
-\sqrt\Delta\,\xi` with independent standard normal z, u, :math:`\xi` and any root S of
-:math:`Q - MM^\top`: one set of points serves all times.
+Fields and labels of a fresh sample are :math:`\lambda = M z + S u`, :math:`y = g(z, \xi) +
+\sqrt\Delta\,\zeta` with independent standard normal z, u, :math:`\xi`, :math:`\zeta` and any root S
+of :math:`Q - MM^\top`: one set of points serves all times.
 """
 
 from __future__ import annotations
@@ -100,15 +100,16 @@ class SobolMeans(MeanRule):
     def __init__(
         self, push: Push, target: Target, M: np.ndarray, *, scramble: int, points: int
     ) -> None:
-        p, r = push.student.width, target.r
-        scales = (_scale(target.expression),) * r + (_scale(push.activation.expression),) * p
+        p, r, g = push.student.width, target.r, target.joint
+        scales = (_scale(g),) * g.r + (_scale(push.activation.expression),) * p
         scales += (1.0,) * (target.noise > 0)
-        # Noise and the fields' own parts are the same in all copies.
-        signs = tuple(sign + (1,) * (len(scales) - r) for sign in mirrors(target.expression, M))
+        # Label noise and the fields' own parts are the same in all copies.
+        overlaps = np.pad(M, ((0, 0), (0, target.q)))
+        signs = tuple(sign + (1,) * (len(scales) - g.r) for sign in mirrors(g, overlaps))
         cloud, self._weight = _cloud(scales, signs, scramble, points)
         self._push = push
-        self._z, self._u = cloud[:, :r].copy(), cloud[:, r : r + p].copy()
-        self._y = target(self._z)
+        self._z, self._u = cloud[:, :r].copy(), cloud[:, g.r : g.r + p].copy()
+        self._y = g(cloud[:, : g.r].copy())
         if target.noise:
             self._y = self._y + math.sqrt(target.noise) * cloud[:, -1]
         # Points cross the kinks one by one: the means jump.
@@ -186,15 +187,22 @@ class LineMeans(MeanRule):
         self._push, self._nodes = push, nodes
         t, mass = self._panels(push, target)
         # A plain push is linear in the label and its square quadratic: three points do for a noise.
-        levels, shares = np.polynomial.hermite_e.hermegauss(3 if target.noise else 1)
-        y = target.link(t)[:, None] + math.sqrt(target.noise) * levels
+        is_noisy = target.noise > 0 or target.q > 0
+        levels, shares = np.polynomial.hermite_e.hermegauss(3 if is_noisy else 1)
+        y = target.mean(t[:, None])[:, None]
+        if is_noisy:
+            spread = np.maximum(target.noise + target.conditional_variance(t[:, None]), 0.0)
+            y = y + np.sqrt(spread)[:, None] * levels
         self._z, self._y = np.repeat(t, len(levels)), y.ravel()
         self._mass = np.outer(mass, shares / shares.sum()).ravel()
         self._jumps_at: tuple[float, np.ndarray] | None = None
 
     def _panels(self, push: Push, target: Target) -> tuple[np.ndarray, np.ndarray]:
         """Nodes and masses in the target's variable."""
-        edges = [*np.linspace(-_REACH, _REACH, 13), *np.clip(target.kinks, -_REACH, _REACH)]
+        edges = [
+            *np.linspace(-_REACH, _REACH, 13),
+            *np.clip(target.regression.kinks, -_REACH, _REACH),
+        ]
         if not push.is_plain:
             # At these labels a jump appears in the field: the averages over it have a kink there.
             a = push.student.a[0] * (push.student.loss == "square")

@@ -123,10 +123,10 @@ def _mean_rules(
 ) -> tuple[list[MeanRule], MeanRule]:
     """Rules whose solutions are averaged, and the one of the rougher solution."""
     push = Push(student)
-    if ErfMeans.covers(student, target):
+    if not target.q and ErfMeans.covers(student, target):
         exact = ErfMeans(student, target)
         return [exact], exact
-    if student.width == target.r == 1 and (push.is_plain or not target.noise):
+    if student.width == target.r == 1 and (push.is_plain or not (target.noise or target.q)):
         return [LineMeans(push, target, nodes=10)], LineMeans(push, target, nodes=7)
     fine: list[MeanRule] = [
         SobolMeans(push, target, M, scramble=i, points=points) for i in range(SCRAMBLES)

@@ -106,8 +106,9 @@ def hitting_time(
     )
     if neuron.width != 1 or any(neuron.b):
         raise BadData(f"the student has width {neuron.width} and biases {neuron.b}: {_ONE_NEURON}")
-    line = natural_frame(target.expression)
-    if neuron.rule != "plain" or neuron.step_size == "auto" or len(line.rows) != 1:
+    line = natural_frame(target.joint)
+    is_plain = neuron.rule == "plain" and neuron.step_size != "auto"
+    if not is_plain or len(line.rows) != 1 or target.q:
         return _by_linear_stage(target, neuron, d, threshold)
     path = HermitePath(line.expression, target.noise, neuron)
     time = path.time(neuron.eta * d, 1 / math.sqrt(d), threshold)

@@ -98,9 +98,11 @@ class ReusedBatchTheory(Theory):
     regime = "n, d -> infinity with alpha = n/d, width and number of steps fixed; Gaussian input"
     cites = ("dandi2024reuse",)
 
+    latent = True
+
     def obstacle(self, target: Target) -> str | None:
         """Why the theory does not cover a target, or None."""
-        if len(target.expression.span) == 0:
+        if len(target.joint.span) == 0:
             return "the target is a constant, so there is nothing to learn"
         return None
 

@@ -121,14 +121,17 @@ class SGDFlow(Theory):
     regime = "d -> infinity with time = steps/d, width, batch and d times the step sizes fixed"
     cites = ("saad1995online", "arnaboldi2023odes", "arnaboldi2024repetita")
 
+    latent = True
+
     def obstacle(self, target: Target) -> str | None:
         """Why the theory does not cover a target, or None."""
-        if len(target.expression.span) == 0:
+        if len(target.joint.span) == 0:
             return "the target is a constant, so there is nothing to learn"
-        if target.r > MAX_R:
+        if target.joint.r > MAX_R:
+            latent = f" and {target.q} latent variables" if target.q else ""
             return (
-                f"the target has r = {target.r} directions, the means are computed for at most "
-                f"{MAX_R}"
+                f"the target has r = {target.r} directions{latent}, the means are computed for at "
+                f"most {MAX_R}"
             )
         return None
 
