@@ -52,9 +52,9 @@ def test_variances_are_those_of_a_sample(text):
 
 
 def test_a_function_of_z_alone_does_not_exist():
-    with pytest.raises(TargetError, match="depends on latent noise: use mean or draw"):
+    with pytest.raises(TargetError, match="depends on latent noise; use mean"):
         PROBIT([[0.3]])
-    with pytest.raises(TargetError, match="depends on latent noise: use mean or draw"):
+    with pytest.raises(TargetError, match="depends on latent noise; use mean"):
         _ = PROBIT.expression
     with pytest.raises(BadData, match=r"xi must have the shape \(..., 1\)"):
         PROBIT([[0.3]], [[1.0, 2.0]])

@@ -49,7 +49,7 @@ def target_facts(target: Target) -> tuple[str, ...]:
     --------
     >>> from gradone import Target
     >>> target_facts(Target("sign(z + xi)"))[:2]
-    ('has latent noise: what follows is about E[y | z]', 'not a polynomial')
+    ('has latent noise; the following facts are about E[y | z]', 'not a polynomial')
     """
     if not target.q:
         return facts(target.expression)
@@ -59,7 +59,7 @@ def target_facts(target: Target) -> tuple[str, ...]:
         return (str(reason),)
     if not mean.variables:
         return ("has latent noise, and the same mean for every z",)
-    return ("has latent noise: what follows is about E[y | z]", *facts(mean))
+    return ("has latent noise; the following facts are about E[y | z]", *facts(mean))
 
 
 def linear_form(coefficients: Sequence[float]) -> str:

@@ -145,7 +145,7 @@ class Target(Sampled):
     def expression(self) -> Expression:
         """The function g of z alone; a target with latent noise has none."""
         if self.q:
-            raise TargetError(f"'{self.text}' depends on latent noise: use mean or draw")
+            raise TargetError(f"'{self.text}' depends on latent noise; use mean(z) or draw(z, rng)")
         return self.formula.joint
 
     @cached_property

@@ -130,8 +130,8 @@ class SGDFlow(Theory):
         if target.joint.r > MAX_R:
             latent = f" and {target.q} latent variables" if target.q else ""
             return (
-                f"the target has r = {target.r} directions{latent}, the means are computed for at "
-                f"most {MAX_R}"
+                f"the target has r = {target.r} directions{latent}, but the means are computed for "
+                f"at most {MAX_R}"
             )
         return None
 
