@@ -178,15 +178,19 @@ class LinearStage:
         zero = "v = 0 (below the error)"
         match self.scaling:
             case "d":
-                return f"escapes in O(d) steps along {self.direction!r}: |v| = {self.speed!r}"
+                return (
+                    f"the neuron escapes in O(d) steps along {self.direction!r}: "
+                    f"|v| = {self.speed!r}"
+                )
             case "d log d":
                 return (
-                    f"escapes in O(d log d) steps along {self.direction!r}: {zero}, "
+                    f"the neuron escapes in O(d log d) steps along {self.direction!r}: {zero}, "
                     f"k1 = {self.top!r}"
                 )
             case "undecided":
                 return (
-                    f"undecided: |v| = {self.speed!r}, k1 = {self.top!r} are close to their errors"
+                    f"undecided: |v| = {self.speed!r} and k1 = {self.top!r} are close to their "
+                    "errors"
                 )
             case "stuck":
                 wrong = decided_sign(self.top.value, self.top.error) == -1
@@ -195,12 +199,12 @@ class LinearStage:
                     if wrong
                     else "the later tensors that were computed vanish or pull back"
                 )
-                return f"does not escape: {zero}, k1 = {self.top!r}, {why}"
+                return f"the neuron does not escape: {zero}, k1 = {self.top!r}, and {why}"
         assert self._leading is not None
         order, kappa, _ = self._leading
         return (
-            f"harder: {zero}, k1 = {self.top!r}; the tensor of order {order} pushes "
-            f"(kappa = {kappa!r}), so O(d^{order - 1}) steps"
+            f"the neuron escapes in O(d^{order - 1}) steps: {zero}, k1 = {self.top!r}, and the "
+            f"tensor of order {order} pushes outwards (kappa = {kappa!r})"
         )
 
     # ---- steps and times
