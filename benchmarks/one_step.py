@@ -104,7 +104,7 @@ def plain(sigma, g, r, c, gamma):
 def main() -> None:
     arguments = options(__doc__).parse_args()
     target, activation = gd.Target("sin(z)"), gd.Activation("tanh(z)")
-    where = {"alpha": ALPHA, "width_ratio": BETA, "ridge": RIDGE, "width": math.inf}
+    where = {"readout_ratio": ALPHA, "width_ratio": BETA, "ridge": RIDGE, "width": math.inf}
     steps = iter(np.linspace(2.5, 3.5, 1000))
 
     def model(step):
@@ -115,7 +115,7 @@ def main() -> None:
     alphas = np.linspace(0.2, 4.0, 60)
 
     def curve():
-        return gd.predict(target, "one_step", alpha=alphas, batch_ratio=20.0, step_size=3.0)
+        return gd.predict(target, "one_step", readout_ratio=alphas, batch_ratio=20.0, step_size=3.0)
 
     ready = model(3.0)
     ready.point(**where)

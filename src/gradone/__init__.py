@@ -11,10 +11,11 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .algorithms.plan import plan as plan
+    from .algorithms.predict import predict as predict
     from .analysis.analyze import Analysis as Analysis
     from .analysis.analyze import analyze as analyze
     from .analysis.plan import Plan as Plan
-    from .analysis.plan import plan as plan
     from .base.errors import BadData as BadData
     from .base.errors import GradoneError as GradoneError
     from .base.errors import NotConverged as NotConverged
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     from .targets.target import Committee as Committee
     from .targets.target import Target as Target
     from .targets.zoo import zoo as zoo
-    from .theory.predict import predict as predict
 
 # Public name -> module that defines it. Loaded on first use, so that `import gradone` stays fast.
 _PUBLIC = {
@@ -71,13 +71,14 @@ _PUBLIC = {
     "cite": "base.references",
     "compare": "experiments.compare",
     "draw": "charts",
-    "plan": "analysis.plan",
-    "predict": "theory.predict",
+    "plan": "algorithms.plan",
+    "predict": "algorithms.predict",
     "run": "experiments.run",
     "simulate": "experiments.simulate",
     "zoo": "targets.zoo",
 }
 _ROOMS = (
+    "algorithms",
     "analysis",
     "base",
     "calculus",

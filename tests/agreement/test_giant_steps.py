@@ -43,16 +43,21 @@ TARGETS = {
 
 
 def check_orientations(name, *, d, width, runs=RUNS):
-    text, noise, alpha, step, activation = TARGETS[name]
+    text, noise, batch_ratio, step, activation = TARGETS[name]
     target = gd.Target(text, noise=noise)
     theory = gd.predict(
-        target, "giant_steps", alpha=alpha, step_size=step, activation=activation, steps=2
-    ).isel(alpha=0)
+        target,
+        "giant_steps",
+        batch_ratio=batch_ratio,
+        step_size=step,
+        activation=activation,
+        steps=2,
+    ).isel(batch_ratio=0)
     rng = np.random.default_rng([d, *name.encode()])
     found = []
     for _ in range(runs):
         changed, learner = changes(
-            target, rng, d=d, n=alpha * d, width=width, steps=3, activation=activation,
+            target, rng, d=d, n=batch_ratio * d, width=width, steps=3, activation=activation,
             step_size=step, readout="signs", bias_scale=0.0,
         )  # fmt: skip
         each = cosines(changed, 2)
@@ -97,8 +102,8 @@ def check_span(*, d, width, runs=RUNS):
     for text in (SUM, SPAN):
         target = gd.Target(text)
         theory = gd.predict(
-            target, "giant_steps", alpha=32, step_size=step, steps=1, bias_scale=1.0
-        ).isel(alpha=0, step=1)
+            target, "giant_steps", batch_ratio=32, step_size=step, steps=1, bias_scale=1.0
+        ).isel(batch_ratio=0, step=1)
         expected = spread(theory.gradient_cosine.values, theory.share.values)
         rng = np.random.default_rng([d, *text.encode()])
         found = []

@@ -16,13 +16,13 @@ RUNS = 16
 # ---- errors
 
 SETTINGS = {
-    "large batch": ("tanh(z)", 0.0, {"batch_ratio": 20.0, "step_size": 3.0, "alpha": 1.6,
+    "large batch": ("tanh(z)", 0.0, {"batch_ratio": 20.0, "step_size": 3.0, "readout_ratio": 1.6,
                                      "width_ratio": 1.0, "ridge": 0.1, "readout": "ones"}),
-    "noise": ("tanh(z)", 0.1, {"batch_ratio": 4.0, "step_size": 2.0, "alpha": 2.0,
+    "noise": ("tanh(z)", 0.1, {"batch_ratio": 4.0, "step_size": 2.0, "readout_ratio": 2.0,
                                "width_ratio": 1.5, "ridge": 0.5, "readout": "ones"}),
-    "relu": ("relu(z)", 0.0, {"batch_ratio": 10.0, "step_size": 3.0, "alpha": 2.0,
+    "relu": ("relu(z)", 0.0, {"batch_ratio": 10.0, "step_size": 3.0, "readout_ratio": 2.0,
                               "width_ratio": 1.0, "ridge": 0.1, "readout": "ones"}),
-    "two values": ("tanh(z)", 0.0, {"batch_ratio": 8.0, "step_size": 2.0, "alpha": 1.5,
+    "two values": ("tanh(z)", 0.0, {"batch_ratio": 8.0, "step_size": 2.0, "readout_ratio": 1.5,
                                     "width_ratio": 1.0, "ridge": 0.05,
                                     "readout": {0.5: 0.5, 2.0: 0.5}}),
 }  # fmt: skip
@@ -40,7 +40,7 @@ def drawn_readout(readout, width):
 def errors_of_the_learner(d, activation, noise, setting, rng, n_test=4000):
     """Test error without label noise and training error of sin(z) after one step."""
     width, batch = round(setting["width_ratio"] * d), round(setting["batch_ratio"] * d)
-    n = batch + round(setting["alpha"] * d)
+    n = batch + round(setting["readout_ratio"] * d)
     X = rng.standard_normal((n, d), dtype=np.float32)
     y = np.sin(X[:, 0].astype(float)) + math.sqrt(noise) * rng.standard_normal(n)
     learner = GiantStep(
@@ -150,12 +150,13 @@ def test_spectrum_of_the_features_is_that_of_the_theory(batch_ratio):
 
     Would catch: the bulk before the step taken for that after it.
     """
-    d, alpha, step = 1000, 2.0, 3.0
+    d, readout_ratio, step = 1000, 2.0, 3.0
     rng = np.random.default_rng([11, round(batch_ratio)])
     theory = gd.predict(
-        "sin(z)", "feature_spectrum", alpha=alpha, batch_ratio=batch_ratio, step_size=step,
+        "sin(z)", "feature_spectrum", readout_ratio=readout_ratio, batch_ratio=batch_ratio,
+        step_size=step,
         eigenvalue=np.linspace(0.0, 1.7, 400)[1:] ** 2,
-    ).isel(alpha=0)  # fmt: skip
+    ).isel(readout_ratio=0)  # fmt: skip
     batch = round(batch_ratio * d)
     X = rng.standard_normal((batch + 2, d), dtype=np.float32)
     start = rng.standard_normal((d, d))
@@ -165,7 +166,7 @@ def test_spectrum_of_the_features_is_that_of_the_theory(batch_ratio):
         ridge=1.0, random_state=0, **BARE,
     ).fit(X, np.sin(X[:, 0].astype(float)))  # fmt: skip
     spectra = [
-        feature_eigenvalues(W, rng, round(alpha * d))
+        feature_eigenvalues(W, rng, round(readout_ratio * d))
         for W in (start.astype(np.float32), learner.weights_)
     ]
     share = theory.share_below.values

@@ -10,8 +10,8 @@ import sys
 import numpy as np
 import pytest
 
+from gradone.algorithms.plan import plan
 from gradone.analysis.correlation.hermite_terms import hermite_terms
-from gradone.analysis.plan import plan
 from gradone.analysis.plan.bounds import csq_bound, csq_tolerance, sq_bound
 from gradone.analysis.plan.row import Sizes
 from gradone.analysis.subspace import Subspace
@@ -289,7 +289,7 @@ def test_bad_input():
 
 def test_a_plan_imports_little():
     code = (
-        "import sys; from gradone.analysis.plan import plan; plan('sign(z1*z2)');"
+        "import sys; from gradone.algorithms.plan import plan; plan('sign(z1*z2)');"
         "print([m for m in ('scipy.stats', 'scipy.optimize', 'xarray', 'matplotlib', 'sympy')"
         " if m in sys.modules])"
     )

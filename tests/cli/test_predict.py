@@ -77,7 +77,7 @@ def test_texts_reach_the_theory_as_texts():
         (["z1", "lazy", "--kappa", "0:1:1e9"], "BadData: --kappa has 1000000000 points"),
         (["z1", "lazy", "--kappa", "1", "--d", "x"], "BadData: --d takes a whole number, got 'x'"),
         (["z1", "lazy", "--kappa", "1", "--ridge", "x"], "BadData: --ridge takes a number"),
-        (["z1*z2", "one_step", "--alpha", "1", "--batch-ratio", "2", "--step-size", "1"],
+        (["z1*z2", "one_step", "--readout-ratio", "1", "--batch-ratio", "2", "--step-size", "1"],
          "OutOfRegime: 'one_step' does not cover this target"),
         (["parity33", "lazy", "--kappa", "1"], "BadData: no target of the zoo is named"),
     ],

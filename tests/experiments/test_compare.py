@@ -7,48 +7,50 @@ import pytest
 import xarray as xr
 
 import gradone as gd
+from gradone.algorithms import ALGORITHMS, Run
 from gradone.base.children import Outcome
 from gradone.base.curves import check_curve, curve
 from gradone.base.replicates import mean_over_replicates
 from gradone.experiments._common_quantities import common_quantities
 from gradone.experiments.compare import default_places, gathered, outcome_text
-from gradone.experiments.entrants import Field, coarse_to_fine, learner_settings, line_up
-from gradone.experiments.giant_pair import limit_of_giant_steps, run_giant_steps
-from gradone.experiments.sgd_pairs import exact_reuse, exact_sgd, flow_of, reuse_theory
+from gradone.experiments.entrants import Field, coarse_to_fine, line_up
 
 
 @pytest.mark.parametrize("text", ["sin(z)", "sin(z2)", "tanh(z1 - z2)", "z1*z2"])
 def test_a_giant_step_has_the_network_of_its_theory_where_there_is_one(text):
     """In whatever variable a function of one direction is typed."""
     target, place = gd.Target(text), np.array([1.0])
-    field = line_up(target, d=50, grid=place, points=place, theories=["one_step"], learners=[])
+    field = line_up(target, ["giant_step"], d=50, grid=place, points=place)
     is_solved = not field.absent
-    settings = learner_settings("giant_step", target, 50)
+    settings = ALGORITHMS["giant_step"]().learner_arguments(Run(target, "alpha", place, d=50))
     assert (settings.get("readout") == "ones") == is_solved == (text != "z1*z2")
 
 
 @pytest.mark.stat
 def test_sources_that_do_not_apply_fail_or_are_late_are_told_apart():
+    names = ["random_features", "dot_kernel_ridge", "layerwise", "spectral_directions"]
     found = gd.compare(
         "sin(z)",
+        [*names, "random_features_classifier"],
         d=40,
         alpha=[1.0, 3.0],
         replicates=2,
         budget=120,
-        theories=["random_features", "depth", "lazy"],
-        learners=["random_features", "spectral_directions", "random_features_classifier"],
         progress=False,
     )
     check_curve(found)
     assert found.source.values.tolist() == [
         "theory:random_features",
         "simulation:random_features",
+        "simulation:dot_kernel_ridge",
+        "simulation:layerwise",
         "simulation:spectral_directions",
     ]
     assert set(found.outcome.values) == {"done"}
     absent = json.loads(found.attrs["not_covered"])
-    assert absent["theory:depth"].startswith("it covers targets of the class HierarchicalTarget")
-    assert absent["theory:lazy"] == "its axis is log n / log d"
+    reason = "it covers targets of the class HierarchicalTarget"
+    assert absent["theory:layerwise"].startswith(reason)
+    assert absent["theory:dot_kernel_ridge"] == "its axis is log n / log d"
     assert absent["simulation:random_features_classifier"] == "it is for labels of two values"
     # The numbers are those of the verbs, with the parameters that the docstring states.
     alone = gd.predict(
@@ -83,7 +85,7 @@ def test_outcomes_of_every_kind_become_one_curve():
             source="theory:a",
             target="z1",
         )
-        return {"theory:a": one, "simulation:b": one}
+        return one
 
     outcomes = {
         "theory:a": Outcome(answers={1: at(2.0), 0: at(1.0)}, unfinished={2}),
@@ -95,11 +97,10 @@ def test_outcomes_of_every_kind_become_one_curve():
     ends = dict(zip(found.source.values.tolist(), found.outcome.values.tolist(), strict=True))
     assert ends == {
         "theory:a": "2 of 3 points within the budget",
-        "simulation:b": "2 of 3 points within the budget",
         "theory:c": "failed: it broke",
         "theory:e": "not finished within the budget",
     }
-    np.testing.assert_array_equal(found.test_mse.sel(source="simulation:b"), [1.0, 2.0, np.nan])
+    np.testing.assert_array_equal(found.test_mse.sel(source="theory:a"), [1.0, 2.0, np.nan])
     assert found.test_mse.sel(source=["theory:c", "theory:e"]).isnull().all()
 
 
@@ -115,8 +116,8 @@ def test_an_outcome_with_failures_among_answers_names_the_first():
         ({"budget": 0}, "budget is a positive number of seconds"),
         ({"d": 1}, "d must be an integer >= 2"),
         ({"alpha": [-1.0]}, "alpha must be finite numbers > 0"),
-        ({"theories": ["astrology"]}, "unknown theory 'astrology'"),
-        ({"learners": ["nobody"]}, "unknown learner 'nobody'"),
+        ({"algorithms": ["astrology"]}, "unknown algorithm 'astrology'"),
+        ({"faces": "theories"}, "faces must be 'both', 'theory' or 'simulation'"),
     ],
 )
 def test_mistakes_are_told_before_any_work(arguments, message):
@@ -141,7 +142,7 @@ def test_places_reach_beyond_the_last_threshold():
 
 def test_learners_that_must_know_the_link_are_not_tried_on_hierarchical_targets():
     places = np.array([1.2])
-    field = line_up(gd.zoo("sight"), d=32, grid=places, points=places, learners=["bayes_amp"])
+    field = line_up(gd.zoo("sight"), ["bayes_amp"], d=32, grid=places, points=places)
     assert "simulation:bayes_amp" in field.absent
     assert field.axis == "kappa"
 
@@ -191,40 +192,3 @@ def test_means_over_replicates_leave_gaps_out():
     assert not mean.converged.any()
     assert mean.status.values.tolist() == ["lost", "a", "x"]
     xr.testing.assert_identical(mean_over_replicates(mean), mean)
-
-
-# ---- SGD and its limits, from equal starts
-
-
-@pytest.mark.stat
-def test_exact_sgd_follows_its_flow():
-    """Would catch: a step or a time that is wrong by a factor of two, which moves the first
-    recovery from 0.42 to 0.57 or 0.70."""
-    target = gd.Target("tanh(z)")
-    run = exact_sgd(target, d=1000, times=np.array([2.0, 5.0, 10.0]), replicates=12)
-    flow = flow_of(target, run)
-    measured = mean_over_replicates(run).recovery.isel(direction=0).values
-    np.testing.assert_allclose(flow.time.values, run.time.values)
-    np.testing.assert_allclose(flow.recovery.isel(direction=0).values, measured, atol=0.04)
-
-
-@pytest.mark.stat
-def test_exact_reuse_follows_its_mean_field():
-    target = gd.Target("tanh(z)")
-    run = exact_reuse(target, d=1000, alpha=4.0, replicates=12)
-    theory = common_quantities(reuse_theory(target, run, alpha=4.0), "alpha").cosine2.item()
-    placed = run.assign_coords(alpha=4.0).expand_dims("alpha")
-    measured = common_quantities(placed, "alpha").cosine2.item()
-    assert theory == pytest.approx(measured, abs=0.03)
-
-
-@pytest.mark.stat
-def test_giant_steps_of_a_network_follow_their_limit():
-    """Would catch: alpha replaced by 2 alpha, which moves the shares from 0.71 and 0.64 to 0.82 and
-    0.77; the gap allowed is 1/width."""
-    target, d = gd.Target("z1 + z1*z2"), 200
-    limit = limit_of_giant_steps(target, np.array([4.0])).gradient_share.values[0]
-    run = run_giant_steps(target, d=d, alpha=4.0, replicates=12)
-    gap = np.abs(run.gradient_share.values[0] - limit)
-    assert (gap < 8 * run.gradient_share_err.values[0] + 1 / 50).all()
-    assert (8 * run.gradient_share_err.values[0] + 1 / 50 < 0.1).all()

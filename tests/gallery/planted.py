@@ -4,7 +4,17 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-AXES = ("alpha", "kappa", "n", "batch_ratio", "time", "step", "width_ratio", "width")
+AXES = (
+    "alpha",
+    "kappa",
+    "n",
+    "batch_ratio",
+    "readout_ratio",
+    "time",
+    "step",
+    "width_ratio",
+    "width",
+)
 
 
 def stretched(data, factor=2.0):

@@ -52,7 +52,7 @@ TARGETS = (
 RUNS: tuple[dict[str, Any], ...] = (
     {"target": "tanh(z)", "d": 64, "algorithms": ["random_features"]},
     {"target": "z1*z2", "d": 100, "algorithms": ["random_features", "giant_step"]},
-    {"target": "z1 + z1*z2", "d": 100, "view": "time", "algorithms": ["plain"]},
+    {"target": "z1 + z1*z2", "d": 100, "view": "time", "algorithms": ["sgd"]},
     {"target": "He2(z)", "d": 100, "algorithms": ["bayes_amp", "spectral_directions"]},
 )
 

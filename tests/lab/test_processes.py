@@ -23,7 +23,7 @@ from gradone.lab.settings import Settings
 
 pytestmark = pytest.mark.skipif(not Path("/proc").exists(), reason="needs /proc")
 # Seconds of work before the first point of the curve is told.
-LONG = {"target": "He4(z)", "d": 2000, "view": "time", "algorithms": ["plain"]}
+LONG = {"target": "He4(z)", "d": 2000, "view": "time", "algorithms": ["sgd"]}
 START_SECONDS, START_PROCESSOR_SECONDS = 3.0, 1.5
 
 

@@ -99,8 +99,7 @@ def test_curves_of_theories_follow_their_sliders(web: httpx.Client) -> None:
     query = {"target": "tanh(z)", "theory": "random_features", "sliders": "ridge:0.5"}
     found = web.get("/api/predict", params=query).json()["series"][0]
     expected = gd.predict(
-        "tanh(z)", "random_features", alpha=found["x"], width_ratio=2.0, ridge=0.5,
-        activation="tanh(z)",
+        "tanh(z)", "random_features", alpha=found["x"], width_ratio=2.0, ridge=0.5
     )  # fmt: skip
     assert found["y"] == pytest.approx(expected.test_mse.values.ravel().tolist(), rel=1e-12)
 
@@ -132,7 +131,7 @@ def test_scripts_make_the_numbers_again(web: httpx.Client) -> None:
         ({"theory": "random_features", "sliders": "ridge:-1"}, "positive"),
         ({"theory": "random_features", "sliders": "step_size:1"}, "step_size"),
         ({"theory": "random_features", "top": "nan"}, "top"),
-        ({"theory": "depth"}, "does not cover"),
+        ({"theory": "layerwise"}, "does not cover"),
     ],
 )
 def test_wrong_predictions_say_what_is_wrong(
@@ -244,7 +243,7 @@ def test_slow_questions_and_runs_do_not_hold_up_typing(web: httpx.Client) -> Non
     assert mistakes < max(0.1, alone)
     # Both askers have left: the next slow question does not wait for theirs to end.
     began = time.monotonic()
-    found = web.get("/api/predict", params={"target": "sign(z)", "theory": "lazy"})
+    found = web.get("/api/predict", params={"target": "sign(z)", "theory": "dot_kernel_ridge"})
     assert found.status_code == 200
     assert time.monotonic() - began < 20.0
 

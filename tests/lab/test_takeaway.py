@@ -26,7 +26,7 @@ RACE: dict[str, Any] = {
 }  # fmt: skip
 TRAINING = {
     **RACE, "target": "z1 + z1*z2", "noise": None, "d": 64, "view": "time", "axis": "time",
-    "algorithms": ["plain", "extragradient"], "top": None, "quantity": "recovery",
+    "algorithms": ["sgd", "extragradient"], "top": None, "quantity": "recovery",
 }  # fmt: skip
 DEEP = {
     **RACE, "target": "sight", "noise": None, "d": 16, "seeds": 1, "axis": "kappa", "top": None,
@@ -93,13 +93,13 @@ def test_the_script_of_a_plan_makes_it_again() -> None:
     [
         (
             "tanh(z)",
-            "random_features,one_step",
-            {"random_features.ridge": 0.5, "one_step.step_size": 2.0},
+            "random_features,giant_step",
+            {"random_features.ridge": 0.5, "giant_step.step_size": 0.8},
             "[curves[n].test_mse.values.ravel().tolist() for n in curves]",
         ),
         (
             "He3(z)",
-            "sgd_flow,extragradient",
+            "sgd,extragradient",
             {"overlap": 0.05},
             "[curves[n][q].values.ravel().tolist() for n in curves"
             " for q in ('test_mse', 'recovery')]",
@@ -108,14 +108,13 @@ def test_the_script_of_a_plan_makes_it_again() -> None:
             "z1 + z1*z2",
             "giant_steps",
             {},
-            "cosines.transpose('step', 'direction', 'alpha').values.reshape(4, -1).tolist()",
+            "cosines.transpose('step', 'direction', 'batch_ratio').values.reshape(4, -1).tolist()",
         ),
         (
             "sight",
-            "depth",
+            "dot_kernel_ridge,two_layers,layerwise",
             {},
-            "[curves['depth'][f'{n}_excess_mse'].values.tolist()"
-            " for n in ('lazy', 'two_layer', 'three_layer')]",
+            "[curves[n].excess_mse.values.tolist() for n in curves]",
         ),
     ],
     ids=["samples", "time", "gradients", "depth"],
@@ -140,7 +139,7 @@ def test_the_script_of_a_race_makes_its_points_again() -> None:
         " for s in c.source.values.tolist()}] for c in [theory, *simulation.values()]]"
     )
     theory, *runs = (one[0] for one in made_again(script, numbers))
-    for source in ("theory:random_features", "theory:sgd_flow"):
+    for source in ("theory:random_features", "theory:sgd"):
         shown = points_of(events, source, "test_mse", 0)
         again = {float(x): y for x, y in theory[source].items()}
         assert shown == pytest.approx({x: again[x] for x in shown}, rel=1e-9)
@@ -155,10 +154,10 @@ def test_the_script_of_a_deep_race_makes_its_points_again() -> None:
     script = asked("draw run", suffix="py", parameters=DEEP, events=events)["content"]
     numbers = (
         "[dict(zip(c.kappa.values.tolist(), c.excess_mse.sel(source=s).values.tolist()))"
-        " for c, s in ((theory, 'theory:three_layers'),"
+        " for c, s in ((theory, 'theory:dot_kernel_ridge'),"
         " (simulation[3], 'simulation:dot_kernel_ridge'))]"
     )
-    sources = (("theory:three_layers", 0), ("simulation:dot_kernel_ridge", 3))
+    sources = (("theory:dot_kernel_ridge", 0), ("simulation:dot_kernel_ridge", 3))
     for (source, seed), again in zip(sources, made_again(script, numbers), strict=True):
         shown = points_of(events, source, "excess_mse", seed)
         known = {float(x): y for x, y in again.items()}
@@ -172,9 +171,9 @@ def test_the_script_of_a_training_makes_its_paths_again() -> None:
     numbers = (
         "[[c.recovery.squeeze().transpose(..., 'direction').values[:, 0].tolist(),"
         " c.time.values.tolist()] for c in"
-        " [runs['plain', 3], runs['plain', 4], runs['extragradient', 4], flows['extragradient']]]"
+        " [runs['sgd', 3], runs['sgd', 4], runs['extragradient', 4], flows['extragradient']]]"
     )
-    sources = [("simulation:plain", 3), ("simulation:plain", 4)]
+    sources = [("simulation:sgd", 3), ("simulation:sgd", 4)]
     sources += [("simulation:extragradient", 4), ("theory:extragradient", 3)]
     for (source, seed), (values, times) in zip(sources, made_again(script, numbers), strict=True):
         shown = points_of(events, source, "recovery", seed)
@@ -248,12 +247,12 @@ def test_a_run_without_numbers_says_so() -> None:
 @pytest.mark.parametrize(
     ("target", "theories", "top", "points"),
     [
-        ("z1 + He2(z1)/2 + He3(z1)/4", ["lazy"], 3.4, 24),
-        ("tanh(2*z)", ["random_features", "one_step"], 8.0, 24),
+        ("z1 + He2(z1)/2 + He3(z1)/4", ["dot_kernel_ridge"], 3.4, 24),
+        ("tanh(2*z)", ["random_features", "giant_step"], 20.0, 24),
         ("z1 + z1*z2", ["giant_steps"], 8.0, 24),
         ("sign(z1*z2)", ["bayes_amp"], 6.0, 12),
-        ("He3(z)", ["sgd_flow", "extragradient"], 60.0, 24),
-        ("sight", ["depth"], 3.4, 24),
+        ("He3(z)", ["sgd", "extragradient"], 60.0, 24),
+        ("sight", ["dot_kernel_ridge", "two_layers", "layerwise"], 3.4, 24),
     ],
     ids=["lazy", "giant step", "staircase", "easy", "reuse", "depth"],
 )

@@ -8,8 +8,6 @@ import gradone as gd
 from gradone.base.children import Outcome
 from gradone.experiments.compare import default_places
 from gradone.experiments.entrants import line_up
-from gradone.experiments.giant_pair import limit_of_giant_steps, run_giant_steps
-from gradone.experiments.sgd_pairs import exact_reuse, exact_sgd, flow_of, reuse_theory
 from gradone.report import _work
 from gradone.report.study import Study
 
@@ -25,30 +23,25 @@ def small_study(target=None, *, d=60):
     study = Study(target, d=d, budget=60.0, seed=0, seconds=1.0)
     verdicts = _work.verdicts(target, d)
     grid, points = default_places(target, verdicts["analysis"])
-    lined_up = line_up(
-        target,
-        d=d,
-        grid=grid,
-        points=points[-2:],
-        theories=["random_features", "one_step", "bayes_amp", "depth"],
-        learners=["random_features", "giant_step", "bayes_amp"],
-    )
+    names = ["random_features", "giant_step", "bayes_amp", "layerwise"]
+    lined_up = line_up(target, names, d=d, grid=grid, points=points[-2:])
     study.absent = dict(lined_up.absent)
     study._compared = [task.name for task in lined_up.tasks]
-    run = exact_sgd(target, d=d, times=np.arange(1, 5), replicates=2)
-    reuse = exact_reuse(target, d=d, alpha=4.0, replicates=2)
+    where = {"target": target, "d": d, "seed": 0}
+    run = _work.watched(name="sgd", **where)
+    reuse = _work.watched(name="reused_batch", place=4.0, **where)
     study.outcomes = {
         "facts": done(_work.facts(target, d)),
         "verdicts": done(verdicts),
-        "sgd": done(run),
-        "flow": done(flow_of(target, run)),
-        "reuse": done(reuse),
-        "reuse theory": done(reuse_theory(target, reuse, alpha=4.0)),
-        "lazy": done(_work.lazy_limit(target)),
+        "sgd run": done(run),
+        "sgd theory": done(_work.explained(name="sgd", run=run, **where)),
+        "reused_batch run": done(reuse),
+        "reused_batch theory": done(_work.explained(name="reused_batch", run=reuse, **where)),
+        "dot_kernel_ridge theory": done(_work.explained(name="dot_kernel_ridge", **where)),
         "thresholds": done(_work.thresholds(target)),
-        "giant theory": done(limit_of_giant_steps(target, np.array([1.0, 4.0]))),
-        "giant": done(run_giant_steps(target, d=d, alpha=4.0), left=3),
-        "kernel": Outcome(failures={0: "the kernel <b>exploded</b>"}),
+        "giant_steps theory": done(_work.explained(name="giant_steps", **where)),
+        "giant_steps run": done(_work.watched(name="giant_steps", place=4.0, **where), left=3),
+        "dot_kernel_ridge run": Outcome(failures={0: "the kernel <b>exploded</b>"}),
     }
     for task in lined_up.tasks:
         few = list(task.pieces)[:2]
@@ -65,10 +58,8 @@ def small_hierarchical_study(*, d=32):
     target = gd.zoo("sight-quadratic")
     study = Study(target, d=d, budget=60.0, seed=0, axis="kappa", seconds=1.0)
     places = np.array([1.2, 1.6])
-    learners = ["layerwise", "giant_step", "dot_kernel_ridge", "bayes_amp"]
-    lined_up = line_up(
-        target, d=d, grid=places, points=places[:1], theories=["depth"], learners=learners
-    )
+    names = ["layerwise", "two_layers", "giant_step", "dot_kernel_ridge", "bayes_amp"]
+    lined_up = line_up(target, names, d=d, grid=places, points=places[:1])
     study.absent, study._compared = dict(lined_up.absent), [t.name for t in lined_up.tasks]
     study.outcomes = {
         "facts": done(_work.facts(target, d)),

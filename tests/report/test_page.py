@@ -40,7 +40,7 @@ def test_all_parts_are_there(page):
     parts = (
         "<h1>", "The staircase", "Hermite energies", "Labels", "Test error", "Directions found",
         "One pass of SGD", "Samples seen again", "Giant gradient steps", "Without feature learning",
-        "Plan for d = 60", "References", "Make it again", "gradone study", "--noise 0.1",
+        "Plan for d = 60", "References", "Make this report again", "gradone study", "--noise 0.1",
     )  # fmt: skip
     assert [part for part in parts if part not in text] == []
     assert len(page.encode()) < MEGABYTES
@@ -68,10 +68,10 @@ def test_tags_are_closed_in_order(page):
 
 def test_what_failed_or_is_missing_says_why_where_the_curve_would_be(page, study):
     text = body(page)
-    assert 'class="failed"><b>giant step, simulation</b>: failed: no &lt;i&gt;luck' in text
-    assert "<b>Bayes-AMP, simulation</b>: not finished within the budget" in text
-    assert "<b>Bayes-AMP, theory</b>: 2 of 25 points within the budget" in text
-    assert "theory of depth</b>: it covers targets of the class HierarchicalTarget" in text
+    assert 'class="failed"><b>giant gradient step, simulation</b>: failed: no &lt;i&gt;luck' in text
+    assert "<b>message passing (AMP), simulation</b>: not finished within the budget" in text
+    assert "<b>message passing (AMP), theory</b>: 2 of 25 points within the budget" in text
+    assert "three layers, theory</b>: it covers targets of the class HierarchicalTarget" in text
     assert "the kernel &lt;b&gt;exploded" in text
     by_title = {panel.title: panel for panel in panels(study)}
     assert by_title["Without feature learning"].chart is not None  # the theory is there
@@ -96,7 +96,7 @@ def test_text_of_users_cannot_become_markup(study):
         )
 
     found = Study(Hostile(), d=60, budget=60.0, seed=0, outcomes=dict(study.outcomes))
-    found.outcomes["sgd"] = Outcome(failures={0: "</script><script>alert(2)</script>"})
+    found.outcomes["sgd run"] = Outcome(failures={0: "</script><script>alert(2)</script>"})
     text = found.to_html()
     assert "<script>alert" not in text
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
@@ -114,7 +114,7 @@ def test_points_and_lines_are_the_numbers_of_the_comparison(study):
     points = next(one for one in chart.series if one.name == "random features, simulation")
     measured = comparison.test_mse.sel(source="simulation:random_features").dropna("alpha")
     assert (points.x, points.y) == (tuple(measured.alpha.values), tuple(measured.values))
-    few = next(one for one in chart.series if one.name == "Bayes-AMP, theory")
+    few = next(one for one in chart.series if one.name == "message passing (AMP), theory")
     assert few.kind == "points"  # no line through two points of a curve
 
 
@@ -128,9 +128,9 @@ def test_a_late_report_leaves_still_pictures_out(study):
 
 def test_hierarchical_targets_have_a_report_of_their_own():
     text = body(small_hierarchical_study().to_html())
-    for part in ("What depth brings", "Plateaus in the limit", "Assumptions of the theorem"):
+    for part in ("The effect of depth", "Plateaus in the limit", "Assumptions of the theorem"):
         assert part in text
-    assert "<b>Bayes-AMP, simulation</b>: it must know the link" in text
+    assert "<b>message passing (AMP), simulation</b>: it must know the link" in text
 
 
 @pytest.mark.skipif(not CHROMIUM.exists(), reason="needs Chromium")

@@ -29,7 +29,13 @@ def test_kernels_leave_the_conditional_variance():
 
 def one_step(target):
     found = gd.predict(
-        target, "one_step", alpha=2.0, batch_ratio=2.0, step_size=1.0, ridge=0.1, width_ratio=1.0
+        target,
+        "one_step",
+        readout_ratio=2.0,
+        batch_ratio=2.0,
+        step_size=1.0,
+        ridge=0.1,
+        width_ratio=1.0,
     )
     return float(found.excess_mse.squeeze())
 
@@ -62,7 +68,13 @@ def test_after_a_giant_step_noise_that_depends_on_z_is_not_its_mean():
 
 def test_giant_steps_in_the_limit_of_much_data_follow_the_mean():
     noisy, mean = gd.Target("z1 + z1*z2*(1 + xi)"), gd.Target("z1 + z1*z2")
-    setting = {"alpha": 1e6, "step_size": 1.0, "steps": 2, "activation": "relu(z)", "bias": 0.5}
+    setting = {
+        "batch_ratio": 1e6,
+        "step_size": 1.0,
+        "steps": 2,
+        "activation": "relu(z)",
+        "bias": 0.5,
+    }
     a, b = (gd.predict(t, "giant_steps", **setting).overlap for t in (noisy, mean))
     assert np.allclose(a, b, atol=2e-2)
 

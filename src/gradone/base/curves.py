@@ -6,7 +6,7 @@ with its error ``q_err``; solvers add ``converged`` and ``n_iter``; numbers are 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     import xarray as xr
 
 DIMENSIONS = frozenset(
-    "source target alpha kappa n d width width_ratio batch_ratio step time neuron neuron2 "
-    "direction direction2 degree eigenvalue branch replicate ridge ridge_exponent step_size "
-    "width_exponent".split()
+    "source target alpha kappa n d width width_ratio batch_ratio readout_ratio step time "
+    "neuron neuron2 direction direction2 degree eigenvalue branch replicate ridge "
+    "ridge_exponent step_size width_exponent".split()
 )
 STATUS = frozenset({"converged", "is_hard", "n_iter", "status"})
 
@@ -135,3 +135,28 @@ def check_curve(dataset: xr.Dataset) -> None:
     ]
     if defects:
         raise BadData("not a curve: " + "; ".join(defects))
+
+
+def with_look(found: xr.Dataset, label: str, color: str) -> xr.Dataset:
+    """Curve that carries its name for people and its color, where it has them, for the charts."""
+    look = {"label": label, "color": color} if color else {}
+    return found.assign_attrs(look)
+
+
+def joined(curves: Sequence[xr.Dataset], axis: str) -> xr.Dataset:
+    """Curves at several places of an axis as one, in the order of the axis."""
+    import xarray as xr
+
+    if len(curves) == 1 and axis in curves[0].dims:
+        return curves[0]
+    wide = [one if axis in one.dims else one.expand_dims(axis) for one in curves]
+    found = xr.concat(
+        wide,
+        axis,
+        data_vars="all",
+        coords="minimal",
+        compat="override",
+        join="outer",
+        combine_attrs="override",
+    )
+    return found.sortby(axis)

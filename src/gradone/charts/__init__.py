@@ -18,6 +18,7 @@ from ._named import draw as draw
 from ._page import script as script
 from ._palette import CYCLE as CYCLE
 from ._palette import PALETTE as PALETTE
+from ._palette import check_color as check_color
 from ._palette import color_of as color_of
 from ._palette import ordered_colors as ordered_colors
 from ._series import Axis as Axis

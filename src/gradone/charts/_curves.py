@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..base.errors import BadData
-from ._palette import CYCLE, color_of, ordered_colors
+from ._palette import CYCLE, check_color, color_of, ordered_colors
 from ._series import Series, line, points
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ AXES = {
     "width": "neurons $p$",
     "width_ratio": "neurons per dimension $p/d$",
     "batch_ratio": "batch per dimension $n_0/d$",
+    "readout_ratio": "samples of the readout per dimension $n/d$",
     "step": "steps",
     "time": "time",
     "degree": "degree $k$",
@@ -36,13 +37,13 @@ AXES = {
 
 _SYMBOLS = {
     "alpha": r"\alpha", "kappa": r"\kappa", "n": "n", "d": "d", "width": "p",
-    "width_ratio": "p/d", "batch_ratio": "n_0/d", "ridge": r"\lambda", "step_size": r"\eta",
-    "step": "t", "time": "t", "direction": "k", "neuron": "j",
+    "width_ratio": "p/d", "batch_ratio": "n_0/d", "readout_ratio": "n/d", "ridge": r"\lambda",
+    "step_size": r"\eta", "step": "t", "time": "t", "direction": "k", "neuron": "j",
 }  # fmt: skip
 _DASHES = ("solid", "dash", "dot", "dashdot")
 _MARKERS = ("circle", "square", "triangle", "diamond", "down", "star")
 _ORDERED = frozenset(
-    "alpha kappa n d width width_ratio batch_ratio ridge step_size step time".split()
+    "alpha kappa n d width width_ratio batch_ratio readout_ratio ridge step_size step time".split()
 )
 
 
@@ -62,6 +63,21 @@ class Part:
     def algorithm(self) -> str:
         """Name without the kind."""
         return self.source.rpartition(":")[2]
+
+    @property
+    def color(self) -> str:
+        """Color that the curve carries, as a coordinate or attribute, or one from its name."""
+        return check_color(self._carried("color") or color_of(self.source))
+
+    @property
+    def label(self) -> str:
+        """Name for people that the curve carries, or its name in words."""
+        return self._carried("label") or self.algorithm.replace("_", " ")
+
+    def _carried(self, what: str) -> str:
+        if what in self.data.coords:
+            return str(self.data[what].item())
+        return str(self.data.attrs.get(what, ""))
 
     @property
     def params(self) -> dict[str, Any]:
@@ -224,7 +240,7 @@ class _Styles:
     def __init__(self, entries: Sequence[_Entry]) -> None:
         self.algorithms = list(dict.fromkeys(entry.part.algorithm for entry in entries))
         self.keys = list(dict.fromkeys(entry.key for entry in entries))
-        colors = {color_of(name) for name in self.algorithms}
+        colors = {entry.part.color for entry in entries}
         self.by_algorithm = len(colors) > 1 or len(self.keys) == 1
         dims = {dim for key in self.keys for dim, _ in key}
         many = len(self.keys) > len(CYCLE) or bool(dims & _ORDERED)
@@ -236,19 +252,15 @@ class _Styles:
             return {"color": self.colors[place]}
         dash, marker = _DASHES[place % len(_DASHES)], _MARKERS[place % len(_MARKERS)]
         look = {"dash": dash} if entry.part.is_theory else {"marker": marker}
-        return {"color": color_of(entry.part.algorithm), **look}
+        return {"color": entry.part.color, **look}
 
     def name(self, entry: _Entry) -> str:
         kind = "theory" if entry.part.is_theory else "simulation"
         d = entry.part.params.get("d")
         if d is not None and not entry.part.is_theory:
             kind += f" $d={d}$"
-        words = [kind] if len(self.algorithms) == 1 else [f"{_words(entry.part)}, {kind}"]
+        words = [kind] if len(self.algorithms) == 1 else [f"{entry.part.label}, {kind}"]
         for dim, value in entry.key:
             text = f"{value:g}" if isinstance(value, int | float | np.number) else str(value)
             words.append(f"${_SYMBOLS.get(dim, dim)}={text}$" if dim in _SYMBOLS else text)
         return ", ".join(words)
-
-
-def _words(part: Part) -> str:
-    return part.algorithm.replace("_", " ")

@@ -1,4 +1,4 @@
-"""Colors: the palette of Okabe and Ito, and the color that each algorithm always has."""
+"""Colors: the palette of Okabe and Ito, and colors for what has none of its own."""
 
 from __future__ import annotations
 
@@ -23,49 +23,19 @@ PALETTE = {
 CYCLE = tuple(PALETTE[name] for name in "blue vermillion green orange purple sky black".split())
 """Order in which series without a color of their own take theirs; yellow is too pale for lines."""
 
-# Theory and learner of one algorithm stand side by side: they have one color.
-ALGORITHMS = {
-    "bayes_amp": "blue",
-    "bayes_optimal": "black",
-    "spectral_directions": "sky",
-    "random_features": "orange",
-    "dot_kernel_ridge": "orange",
-    "lazy": "orange",
-    "one_step": "vermillion",
-    "giant_step": "vermillion",
-    "giant_steps": "vermillion",
-    "gradient_spike": "vermillion",
-    "feature_spectrum": "vermillion",
-    "residual_step": "purple",
-    "online_sgd": "green",
-    "sgd": "green",
-    "sgd_flow": "green",
-    "reused_batch": "purple",
-    "layerwise": "blue",
-    "depth": "blue",
-    "joint_network": "black",
-}
 # Viridis from dark to light without its pale end, for families ordered by a parameter.
 _ORDERED = ((68, 1, 84), (59, 82, 139), (33, 145, 140), (94, 201, 98), (190, 220, 40))
 
 
-def color_of(algorithm: str) -> str:
-    """Color of an algorithm, the same in every chart.
-
-    Parameters
-    ----------
-    algorithm : str
-        Name of a theory or learner, with or without ``"theory:"`` or ``"simulation:"``.
+def color_of(name: str) -> str:
+    """Color of a series that has none of its own: always the same for the same name.
 
     Examples
     --------
-    >>> color_of("theory:bayes_amp") == color_of("simulation:bayes_amp") == PALETTE["blue"]
+    >>> color_of("theory:mine") == color_of("simulation:mine")
     True
     """
-    name = algorithm.rpartition(":")[2]
-    if name in ALGORITHMS:
-        return PALETTE[ALGORITHMS[name]]
-    return CYCLE[zlib.crc32(name.encode()) % len(CYCLE)]
+    return CYCLE[zlib.crc32(name.rpartition(":")[2].encode()) % len(CYCLE)]
 
 
 def ordered_colors(count: int) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ class ErrorVsAlpha(CurveChart):
     """Mean squared test error against n/d."""
 
     variables = ("test_mse", "excess_mse", "zero_one_error")
-    along = ("alpha",)
+    along = ("alpha", "readout_ratio", "batch_ratio")
     label = r"test error $\mathbb{E}(y-\hat f)^2$"
     low = 0.0
     caption = (

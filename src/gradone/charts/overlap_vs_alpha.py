@@ -11,7 +11,7 @@ class OverlapVsAlpha(CurveChart):
 
     # A learner knows directions only up to the symmetries of the target.
     variables = ("overlap_aligned", "overlap", "cosine2")
-    along = ("alpha",)
+    along = ("alpha", "batch_ratio")
     label = "overlap"
     low = -0.03  # points at zero are seen whole
     caption = (

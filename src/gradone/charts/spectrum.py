@@ -9,7 +9,6 @@ import numpy as np
 from ._chart import Chart
 from ._curves import AXES, Part, average, variable_of
 from ._named import CHARTS, NamedChart
-from ._palette import color_of
 from ._series import Axis, Series, bar, line, vline
 
 
@@ -27,7 +26,7 @@ class Spectrum(NamedChart):
         for part in sorted(parts, key=lambda part: part.is_theory):
             data = part.data.sortby("eigenvalue")
             mean, _ = average(data, variable_of(part, self.variables))
-            places, color = data.eigenvalue.values, color_of(part.algorithm)
+            places, color = data.eigenvalue.values, part.color
             if part.is_theory:
                 series.append(line("theory", places, mean.values, color=color))
             else:

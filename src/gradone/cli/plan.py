@@ -25,7 +25,7 @@ def plan(
     as_json: AsJson = False,
 ) -> None:
     """Rank the algorithms by the data that they need."""
-    from ..analysis.plan import plan as verb
+    from ..algorithms.plan import plan as verb
 
     found = verb(find_target(target, noise), d=d, n=n, width=width)
     if as_json:

@@ -11,6 +11,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from ._registry import ENGINES as ENGINES
+
 if TYPE_CHECKING:
     from .fixed_data import reused_batch as reused_batch
     from .one_pass import sgd as sgd
@@ -29,4 +31,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(_PUBLIC)
+    return sorted({"ENGINES", *_PUBLIC})

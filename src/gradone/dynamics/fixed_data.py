@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 import numpy as np
 
+from ..base.cost import Cost, Need
 from ..base.curves import curve
 from ..base.errors import BadData, NotConverged
 from ..base.memory import human_bytes, require_memory
@@ -17,6 +18,7 @@ from ..targets.target import as_target
 from ..targets.training import Settings, read_training
 from ._descent import Descent, State, Task
 from ._readings import LABELS, check_room, multi_index, read_marks, read_replicates, recovery
+from ._registry import ENGINES, Engine, record_of
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -301,3 +303,25 @@ def _divergence(task: Task, replicate: int, step: int) -> str:
                 "steps."
             )
     return text + "No smaller step that was tried is stable: check target, activation and init."
+
+
+def _memory(sizes: Any) -> list[Need]:
+    p, steps, itemsize = sizes.width, sizes.steps, 4 if sizes.dtype == "float32" else 8
+    columns = sizes.r + 9 * p + 2 * min(p * steps, sizes.d)
+    held = Need(
+        sizes.n * columns * itemsize, f"{columns} coordinates of {sizes.n} samples", "n or steps"
+    )
+    return [held, record_of(sizes)]
+
+
+ENGINES.add("reused_batch")(
+    Engine(
+        reused_batch,
+        ("overlap", "norm", "recovery", "readout", "bias", "train_mse", "test_mse"),
+        Cost(
+            "200 n width (r + width + width steps/2) operations in each step",
+            lambda s: 200.0 * s.n * s.width * s.steps * (s.r + s.width + s.width * s.steps / 2),
+            _memory,
+        ),
+    )
+)

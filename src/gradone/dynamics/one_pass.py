@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
+from ..base.cost import Cost
 from ..base.curves import curve
 from ..base.errors import NotConverged
 from ..base.memory import require_memory
@@ -16,6 +17,7 @@ from ..targets.target import as_target
 from ..targets.training import Settings, read_training
 from ._chain import Problem
 from ._readings import LABELS, check_room, multi_index, read_marks, read_replicates, recovery
+from ._registry import ENGINES, Engine, record_of
 from ._run import Outcome, run_replicates, stable_factor
 
 if TYPE_CHECKING:
@@ -218,3 +220,23 @@ def _divergence(problem: Problem, outcome: Outcome) -> str:
         text + f"Use {', '.join(changes)} or less: with the same samples this stayed within bounds "
         f"over {steps} steps."
     )
+
+
+def _operations(sizes: Any) -> float:
+    p, b = sizes.width, sizes.batch_size
+    # Without a number of steps the engine asks the theory of the escape: some tens of d.
+    steps = 50 * sizes.d / b if sizes.steps is None else sizes.steps
+    return float(steps * (4000 + 200 * b * p * (sizes.r + p)))
+
+
+ENGINES.add("sgd")(
+    Engine(
+        sgd,
+        ("overlap", "norm", "recovery", "readout", "bias"),
+        Cost(
+            "4000 + 200 batch_size width (r + width) operations in each step",
+            _operations,
+            lambda sizes: [record_of(sizes)],
+        ),
+    )
+)

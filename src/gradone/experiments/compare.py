@@ -1,4 +1,4 @@
-"""The verb ``compare``: everything that covers a target, theory and simulation, on one axis."""
+"""The verb ``compare``: algorithms that cover a target, theory and simulation, on one axis."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..algorithms import look_of
 from ..base.axes import axis_values
 from ..base.children import Outcome, run_within
-from ..base.curves import curve
+from ..base.curves import curve, joined
 from ..base.errors import BadData
 from ..base.progress import Progress, watcher
 from ..targets.hierarchy import HierarchicalTarget
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from ..analysis.analyze import Analysis
-    from .entrants import Field
+    from .entrants import Faces, Field
 
 PRELOAD = ("gradone.experiments._warm",)
 """Modules that children need, imported once."""
@@ -33,36 +34,38 @@ _UNFINISHED = "not finished within the budget"
 
 def compare(
     target: Sampled | str,
+    algorithms: Sequence[str] | None = None,
     *,
     d: int | None = None,
     alpha: float | Sequence[float] | None = None,
     kappa: float | Sequence[float] | None = None,
     replicates: int = 2,
     budget: float = 60.0,
-    theories: Sequence[str] | None = None,
-    learners: Sequence[str] | None = None,
+    faces: Faces = "both",
     seed: int = 0,
     workers: int | None = None,
     progress: Progress | bool = True,
 ) -> xr.Dataset:
-    r"""All theories and learners that cover a target, as one curve over ``source``.
+    r"""Theories and simulations of algorithms on one axis, as one curve over ``source``.
 
     Parameters
     ----------
     target : Target, hierarchical target, or str
         A text is read as a noiseless target.
+    algorithms : sequence of str, optional
+        Names of algorithms, as ``gradone list`` shows them; all by default.
     d : int, optional
         Dimension of the simulations: 500 by default, 64 for hierarchical targets.
     alpha, kappa : float or sequence of float, optional
         Values of the axis: :math:`\alpha = n/d`, or :math:`\kappa = \log n/\log d` for hierarchical
-        targets. By default theories are evaluated at 25 values and learners at 6, up to beyond the
-        last threshold.
+        targets. By default theories are evaluated at 25 values and simulations at 6, up to beyond
+        the last threshold.
     replicates : int
         Of every simulation.
     budget : float
         Seconds of wall time; what is not finished then is left out and says so.
-    theories, learners : sequence of str, optional
-        Names; all of them by default.
+    faces : {"both", "theory", "simulation"}
+        Which faces of the algorithms to show.
     seed : int
         Seed of everything random.
     workers : int, optional
@@ -75,32 +78,34 @@ def compare(
     xarray.Dataset
         ``test_mse``, ``excess_mse``, ``zero_one_error`` and ``cosine2`` (squared cosines of the
         found and the hidden subspace, largest first) over ``source`` and the axis, NaN where a
-        source has no number. The coordinate ``outcome`` over ``source`` says what became of each:
+        source has no number; a source is ``"theory:<algorithm>"`` or ``"simulation:<algorithm>"``.
+        Coordinates over ``source``: ``label`` and ``color``, and ``outcome``, what became of each:
         ``"done"``, ``"12 of 25 points within the budget"``, ``"failed: ..."``.
-        ``attrs["not_covered"]`` is JSON: the theories and learners without a curve, and why.
+        ``attrs["not_covered"]`` is JSON: the theories and simulations without a curve, and why.
 
     Notes
     -----
     Theory and simulation of one algorithm have equal parameters: random features of width 2 d and
     ridge 1; one giant step on half of the samples, readout on the others; SGD of two neurons from
-    overlaps of :math:`3/\sqrt d`. Learners without a theory have their default parameters. All work
-    is done in child processes, which are killed at the end of the budget.
+    overlaps of :math:`3/\sqrt d`, simulated by their engine. Learners without a theory have their
+    default parameters. All work is done in child processes, which are killed at the end of the
+    budget.
 
     Examples
     --------
-    >>> found = compare("z1*z2", d=100, alpha=[0.5, 2.0], replicates=1, budget=600, progress=False,
-    ...                 theories=["random_features", "one_step"], learners=["random_features"])
+    >>> found = compare("z1*z2", ["random_features", "giant_step"], d=100, alpha=[0.5, 2.0],
+    ...                 replicates=1, budget=600, progress=False)
     >>> found.source.values.tolist()
-    ['theory:random_features', 'simulation:random_features']
+    ['theory:random_features', 'simulation:random_features', 'simulation:giant_step']
     >>> json.loads(found.attrs["not_covered"])
-    {'theory:one_step': 'the target depends on 2 directions, and the theory of one step covers one'}
+    {'theory:giant_step': 'the target depends on 2 directions, and the theory ... covers one'}
     """
-    from .entrants import line_up
+    from .entrants import axis_of, line_up
 
     began = time.monotonic()
     target = as_target(target)
     is_deep = isinstance(target, HierarchicalTarget)
-    axis = "kappa" if is_deep else "alpha"
+    axis = axis_of(target)
     given = {"alpha": alpha, "kappa": kappa}
     other = "alpha" if is_deep else "kappa"
     if given[other] is not None:
@@ -114,13 +119,13 @@ def compare(
         grid = points = np.sort(axis_values(axis, given[axis]))
     field = line_up(
         target,
+        algorithms,
         d=d,
         grid=grid,
         points=points,
         replicates=whole_number("replicates", replicates),
         seed=whole_number("seed", seed, least=0),
-        theories=theories,
-        learners=learners,
+        faces=_checked_faces(faces),
     )
     bar = watcher(progress, "compare")
     try:
@@ -136,6 +141,12 @@ def compare(
         bar.close()
     params = {"d": d, "replicates": replicates, "budget": budget, "noise": target.noise}
     return gathered(outcomes, field, target, params=params, seed=seed)
+
+
+def _checked_faces(faces: Any) -> Faces:
+    if faces not in ("both", "theory", "simulation"):
+        raise BadData(f"faces must be 'both', 'theory' or 'simulation', got {faces!r}")
+    return faces
 
 
 def default_places(target: Sampled, analysis: Any = None) -> tuple[np.ndarray, np.ndarray]:
@@ -185,18 +196,13 @@ def gathered(
     """One curve over ``source`` of what the tasks gave; points that are not there are NaN."""
     import xarray as xr
 
-    from .entrants import joined
-
     axis = field.axis
     curves: dict[str, xr.Dataset] = {}
     ends: dict[str, str] = {}
-    for name, outcome in outcomes.items():
-        pieces = list(outcome.answers.values())
-        sources = list(dict.fromkeys(source for piece in pieces for source in piece)) or [name]
-        for source in sources:
-            ends[source] = outcome_text(outcome)
-            if pieces:
-                curves[source] = joined([piece[source] for piece in pieces], axis)
+    for source, outcome in outcomes.items():
+        ends[source] = outcome_text(outcome)
+        if outcome.answers:
+            curves[source] = joined(list(outcome.answers.values()), axis)
     empty = xr.Dataset(coords={axis: np.empty(0)})
     parts = [curves.get(source, empty) for source in ends]
     found = _stacked(parts, ends) if parts else empty.expand_dims(source=[])
@@ -214,7 +220,12 @@ def gathered(
         params=params,
         seed=seed,
     )
-    whole = whole.assign_coords(outcome=("source", list(ends.values())))
+    looks = [look_of(source.partition(":")[2]) for source in ends]
+    whole = whole.assign_coords(
+        outcome=("source", list(ends.values())),
+        label=("source", [look.label for look in looks]),
+        color=("source", [look.color for look in looks]),
+    )
     whole.attrs["not_covered"] = json.dumps(dict(field.absent))
     whole.attrs["notes"] = json.dumps(
         {name: outcome.notes for name, outcome in outcomes.items() if outcome.notes}

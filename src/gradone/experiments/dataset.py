@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..algorithms import look_of
 from ..base.curves import curve
 from ..base.errors import BadData
 from ..base.memory import require_memory
@@ -58,7 +59,7 @@ def assemble(experiment: Experiment, results: Iterable[Result]) -> xr.Dataset:
     values, coords = gather(experiment.layout, results, wanted)
     spec = experiment.model_dump(exclude={"sizes", "seed", "name"})
     targets = dict.fromkeys(cell.target.text for cell in experiment.cells())  # type: ignore[attr-defined]
-    return curve(
+    found = curve(
         values,
         coords,
         source=f"experiment:{experiment.name}",
@@ -66,6 +67,12 @@ def assemble(experiment: Experiment, results: Iterable[Result]) -> xr.Dataset:
         params=encoded(spec),
         seed=experiment.seed,
         labels={**LABELS_OF_ENGINES, **LABELS},
+    )
+    names = [str(source).partition(":")[2].partition("(")[0] for source in found["source"].values]
+    looks = [look_of(name) for name in names]
+    return found.assign_coords(
+        label=("source", [look.label for look in looks]),
+        color=("source", [look.color for look in looks]),
     )
 
 

@@ -1,54 +1,24 @@
-"""Who takes part in a comparison: theories and learners that cover a target, and with what numbers.
-
-Theory and learner of one algorithm have the same parameters, so that their curves can agree.
-"""
+"""Who takes part in a comparison: the faces of algorithms that cover a target, as tasks."""
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from ..algorithms import ALGORITHMS, Algorithm, Run, all_cards
 from ..base.children import Task
-from ..base.errors import GradoneError
 from ..base.pool import Call
-from ..learners import LEARNERS
-from ..targets.hierarchical import QuadraticForms
 from ..targets.hierarchy import HierarchicalTarget
 from ..targets.sampled import Sampled
-from ..targets.target import Target
-from ..theory import THEORIES
-from ..theory._registry import obstacle
-from ._common_quantities import ERRORS, common_quantities
-from .sgd_pairs import exact_reuse, exact_sgd, flow_of, reuse_theory
+from ._common_quantities import common_quantities
 
 if TYPE_CHECKING:
     import xarray as xr
 
-# Random features of twice the dimension; the ridge keeps the peak at n = width small.
-_FROZEN: dict[str, Any] = {"activation": "relu(z)", "ridge": 1.0}
-_WIDTH_RATIO = 2.0
-# One giant step: half of the samples for the step, half for the readout, as the learner has it.
-_STEP: dict[str, Any] = {"activation": "tanh(z)", "ridge": 0.1, "step_size": 1.0}
-_AS_THEORY = {  # what the formula of one step assumes of the network
-    "readout": "ones",
-    "symmetric": False,
-    "bias_scale": 0.0,
-    "fit_intercept": False,
-    "standardize": False,
-}
-_NOT_COMPARED = {
-    "giant_steps": "it describes single neurons during the steps, not what a readout makes of them",
-    "lazy": "its axis is log n / log d",
-}
-_DEPTHS = {
-    "lazy_excess_mse": "theory:lazy",
-    "two_layer_excess_mse": "theory:two_layers",
-    "three_layer_excess_mse": "theory:three_layers",
-}
+Faces = Literal["both", "theory", "simulation"]
 
 
 @dataclass(frozen=True)
@@ -60,7 +30,7 @@ class Field:
     axis : {"alpha", "kappa"}
         Samples per dimension, or log n / log d for hierarchical targets.
     tasks : tuple of Task
-        Their pieces give ``{source: curve}``; the name of a task is that of its first source.
+        Named ``"theory:<algorithm>"`` or ``"simulation:<algorithm>"``; their pieces give curves.
     absent : dict of str to str
         Source to the reason why it has no curve.
     places : ndarray
@@ -75,71 +45,87 @@ class Field:
 
 def line_up(
     target: Sampled,
+    algorithms: Sequence[str] | None = None,
     *,
     d: int,
     grid: np.ndarray,
     points: np.ndarray,
     replicates: int = 2,
     seed: int = 0,
-    theories: Sequence[str] | None = None,
-    learners: Sequence[str] | None = None,
+    faces: Faces = "both",
 ) -> Field:
-    """Tasks of all theories and learners that cover a target.
+    """Tasks of the theories and simulations of algorithms that cover a target.
 
     Parameters
     ----------
     target : Target or hierarchical target
         What is learned.
+    algorithms : sequence of str, optional
+        Names; all by default.
     d : int
         Dimension of the simulations.
     grid, points : ndarray
         Values of the axis for theories and for simulations.
     replicates, seed : int
         Of the simulations.
-    theories, learners : sequence of str, optional
-        Names; all by default.
+    faces : {"both", "theory", "simulation"}
+        Which faces take part.
 
     Examples
     --------
-    >>> field = line_up(Target("z1*z2"), d=100, grid=np.array([1.0]), points=np.array([1.0]),
-    ...                 theories=["bayes_amp", "one_step"], learners=["bayes_amp"])
+    >>> from gradone import Target
+    >>> field = line_up(Target("z1*z2"), ["bayes_amp", "giant_step"], d=100, grid=np.array([1.0]),
+    ...                 points=np.array([1.0]))
     >>> [task.name for task in field.tasks], list(field.absent)
-    (['theory:bayes_amp', 'simulation:bayes_amp'], ['theory:one_step'])
+    (['theory:bayes_amp', 'simulation:bayes_amp', 'simulation:giant_step'], ['theory:giant_step'])
     """
-    is_deep = isinstance(target, HierarchicalTarget)
-    axis = "kappa" if is_deep else "alpha"
-    common = {"target": target, "d": d}
+    axis = axis_of(target)
+    cards = all_cards() if algorithms is None else [ALGORITHMS[name]() for name in algorithms]
     tasks: list[Task] = []
     absent: dict[str, str] = {}
-    for name in THEORIES if theories is None else theories:
-        if reason := _absence(name, target, axis):
-            absent[f"theory:{name}"] = reason
-            continue
-        # One point is one piece, the middle ones first: a curve that was stopped is still a curve.
-        order = coarse_to_fine(len(grid))
-        pieces: list[Call] = [
-            (predicted, {**common, "name": name, "axis": axis, "place": float(grid[i])})
-            for i in order
-        ]
-        if name in _AT_ONCE:
-            pieces = [(predicted, {**common, "name": name, "axis": axis, "place": grid.tolist()})]
-        handicap = _SLOW.get(name, 0.0)
-        tasks.append(Task(f"theory:{name}", pieces, handicap=handicap))
-    for name in LEARNERS if learners is None else learners:
-        if reason := _blindness(name, target):
-            absent[f"simulation:{name}"] = reason
-            continue
-        # Along log n / log d the cost grows fast: what is cheap comes first.
-        order = list(range(len(points))) if is_deep else coarse_to_fine(len(points))
-        shared = {**common, "name": name, "axis": axis, "replicates": replicates, "seed": seed}
-        pieces = [(simulated, {**shared, "place": float(points[i])}) for i in order]
-        tasks.append(Task(f"simulation:{name}", pieces))
+    for card in cards:
+        shared = {"target": target, "name": card.name, "d": d, "axis": axis, "seed": seed}
+        if faces != "simulation" and card.theory:
+            source = f"theory:{card.name}"
+            if reason := card.missing_theory(target, axis):
+                absent[source] = reason
+            else:
+                pieces: list[Call] = [
+                    (predicted, {**shared, "places": p}) for p in _pieces(card, grid)
+                ]
+                tasks.append(Task(source, pieces, handicap=card.late))
+        if faces != "theory" and (card.engine or card.learner):
+            source = f"simulation:{card.name}"
+            if reason := card.missing_simulation(target):
+                absent[source] = reason
+            else:
+                pieces = _simulations(card, shared, points, replicates)
+                tasks.append(Task(source, pieces, handicap=card.late))
     return Field(axis, tuple(tasks), absent, np.union1d(grid, points))
 
 
-# Theories whose whole curve takes less than a second.
-_SLOW = {"bayes_optimal": 20.0}  # seconds that others may use first
-_AT_ONCE = ("random_features", "one_step", "sgd_flow")
+def axis_of(target: Sampled) -> str:
+    """Axis along which algorithms are compared on a target."""
+    return "kappa" if isinstance(target, HierarchicalTarget) else "alpha"
+
+
+def _pieces(card: Algorithm, places: np.ndarray) -> list[list[float]]:
+    """Places of a curve, piece by piece: the middle ones first, so that what is stopped tells."""
+    if card.at_once:
+        return [places.tolist()]
+    return [[float(places[i])] for i in coarse_to_fine(len(places))]
+
+
+def _simulations(
+    card: Algorithm, shared: Mapping[str, Any], points: np.ndarray, replicates: int
+) -> list[Call]:
+    if card.is_exact_for(shared["target"]):
+        return [(simulated_exactly, {**shared, "places": p}) for p in _pieces(card, points)]
+    # Along log n / log d the cost grows fast: what is cheap comes first.
+    is_deep = shared["axis"] == "kappa"
+    order = list(range(len(points))) if is_deep else coarse_to_fine(len(points))
+    more = {**shared, "replicates": replicates}
+    return [(simulated, {**more, "place": float(points[i])}) for i in order]
 
 
 def coarse_to_fine(count: int) -> list[int]:
@@ -161,163 +147,42 @@ def coarse_to_fine(count: int) -> list[int]:
     return found
 
 
-def _absence(name: str, target: Sampled, axis: str) -> str | None:
-    """Why a theory has no curve on the axis, or None."""
-    theory = THEORIES[name]()
-    if reason := obstacle(theory, target):
-        return reason
-    if name == "depth" and isinstance(target, QuadraticForms):
-        return "at finite d it is about Sight, Might and Tree, this target is a QuadraticForms"
-    if axis == "kappa" and name == "lazy":
-        return "the theory of depth has its curve, at finite d"
-    if name in _NOT_COMPARED:
-        return _NOT_COMPARED[name]
-    known = {"alpha": ("alpha", "time"), "kappa": ("kappa",)}[axis]
-    if not set(theory.axes) & set(known):
-        return f"its axis is {' and '.join(theory.axes)}, not {axis}"
-    if axis == "alpha" and not set(theory.answers) & {*ERRORS, "overlap"}:
-        return f"it answers {', '.join(theory.answers[:3])}, which others do not have"
-    return None
-
-
-def _blindness(name: str, target: Sampled) -> str | None:
-    """Why a learner cannot be tried on a target, or None."""
-    kind = LEARNERS[name]
-    channel = inspect.signature(kind).parameters.get("channel")
-    if channel is not None and channel.default is channel.empty:
-        if not isinstance(target, Target):
-            return "it must know the link, as a function of a fixed number of directions"
-        return obstacle(THEORIES["bayes_amp"](), target)
-    if getattr(kind, "_estimator_type", "") == "classifier" or "Classifier" in kind.__name__:
-        return None if _has_two_labels(target) else "it is for labels of two values"
-    return None
-
-
-def _has_two_labels(target: Sampled) -> bool:
-    if not isinstance(target, Target) or target.noise:
-        return False
-    try:
-        return target.channel.kind == "discrete" and len(target.channel.atoms) == 2
-    except GradoneError:
-        return False
-
-
 # ---- what a child computes
 
 
 def predicted(
-    target: Sampled, name: str, *, d: int, axis: str, place: float | list[float]
-) -> dict[str, xr.Dataset]:
-    """Curve of a theory at one or several places of the axis, in common quantities."""
-    from ..theory.predict import predict
-
-    values = np.atleast_1d(place)
-    if name == "depth":
-        return _depths(predict(target, name, kappa=values, d=d, on_failure="mark"))
-    source = f"theory:{name}"
-    if name == "random_features":
-        found = predict(target, name, alpha=values, width_ratio=_WIDTH_RATIO, **_FROZEN)
-        return {source: common_quantities(found, "alpha")}
-    if name == "one_step":
-        half = [
-            predict(target, name, alpha=alpha / 2, batch_ratio=alpha / 2, **_STEP)
-            .squeeze("alpha")
-            .assign_coords(alpha=alpha)
-            for alpha in values.tolist()
-        ]
-        return {source: common_quantities(joined(half, "alpha"), "alpha")}
-    if name == "reused_batch" and isinstance(target, Target):
-        return _reused(target, d, values)
-    if name == "sgd_flow" and isinstance(target, Target):
-        return _one_pass(target, d, values)
-    found = predict(target, name, alpha=values, on_failure="mark")
-    return {source: common_quantities(found, "alpha")}
+    target: Sampled, name: str, *, d: int, axis: str, places: Sequence[float], seed: int = 0
+) -> xr.Dataset:
+    """Curve of the theory of an algorithm, in common quantities."""
+    run = Run(target, axis, places, d=d, seed=seed)
+    return common_quantities(ALGORITHMS[name]().predicted(run), axis)
 
 
-def _depths(curve: xr.Dataset) -> dict[str, xr.Dataset]:
-    """Each kind of learner of the theory of depth as a source of its own."""
-    found = {}
-    for variable, source in _DEPTHS.items():
-        if variable in curve:
-            names = {variable: "excess_mse", f"{variable}_err": "excess_mse_err"}
-            found[source] = common_quantities(curve.rename(names), "kappa")
-    return found
-
-
-def _reused(target: Target, d: int, alphas: np.ndarray) -> dict[str, xr.Dataset]:
-    """Theory of gradient descent on fixed data, and its exact simulation with the same steps."""
-    theory, runs = [], []
-    for alpha in alphas.tolist():
-        run = exact_reuse(target, d=d, alpha=alpha)
-        theory.append(common_quantities(reuse_theory(target, run, alpha=alpha), "alpha"))
-        runs.append(common_quantities(run.assign_coords(alpha=alpha).expand_dims("alpha"), "alpha"))
-    return {
-        "theory:reused_batch": joined(theory, "alpha"),
-        "simulation:exact_reused_batch": joined(runs, "alpha"),
-    }
-
-
-def _one_pass(target: Target, d: int, alphas: np.ndarray) -> dict[str, xr.Dataset]:
-    """Flow of SGD that sees each of n = alpha d samples once, and its exact simulation."""
-    run = exact_sgd(target, d=d, times=alphas)
-    flow = flow_of(target, run)
-    exact = run.swap_dims(step="time").drop_vars("step")
-    return {
-        "theory:sgd_flow": common_quantities(flow.rename(time="alpha"), "alpha"),
-        "simulation:exact_sgd": common_quantities(exact.rename(time="alpha"), "alpha"),
-    }
+def simulated_exactly(
+    target: Sampled, name: str, *, d: int, axis: str, places: Sequence[float], seed: int = 0
+) -> xr.Dataset:
+    """Curve of the engine of an algorithm, in common quantities."""
+    run = Run(target, axis, places, d=d, seed=seed)
+    return common_quantities(ALGORITHMS[name]().simulated(run), axis)
 
 
 def simulated(
     target: Sampled, name: str, *, d: int, axis: str, place: float, replicates: int, seed: int
-) -> dict[str, xr.Dataset]:
-    """Curve of a learner at one place of the axis, in common quantities."""
+) -> xr.Dataset:
+    """Curve of the learner of an algorithm at one place of the axis, in common quantities."""
     from .simulate import simulate
 
-    n = max(2, round(d**place if axis == "kappa" else place * d))
+    card, run = ALGORITHMS[name](), Run(target, axis, [place], d=d, seed=seed)
     found = simulate(
         target,
-        name,
+        card.learner,
         d=d,
-        n=n,
+        n=int(run.n[0]),
         replicates=replicates,
         seed=seed,
-        # Labels may have heavy tails; where a prediction is a matrix product many are cheap.
-        test_samples=16384 if name in ("random_features", "giant_step") else 4096,
+        test_samples=card.test_samples,
         progress=False,
-        **learner_settings(name, target, d),
+        **card.learner_arguments(run),
     )
     found = found.squeeze("n", drop=True).assign_coords({axis: place})
-    return {f"simulation:{name}": common_quantities(found, axis).expand_dims(axis)}
-
-
-def learner_settings(name: str, target: Sampled, d: int) -> dict[str, Any]:
-    """Parameters of a learner, those of its theory where there is one."""
-    if name == "random_features":
-        return {"width": round(_WIDTH_RATIO * d), **_FROZEN}
-    if name == "giant_step" and isinstance(target, Target):
-        if not obstacle(THEORIES["one_step"](), target):
-            return {"width": d, **_STEP, **_AS_THEORY}
-        return {"width": 512, "steps": 2, "step_size": 2.0}
-    if name == "dot_kernel_ridge":
-        return {"ridge": None}
-    if name == "bayes_amp":
-        return {"max_iter": 200}
-    return {}
-
-
-def joined(curves: Sequence[xr.Dataset], axis: str) -> xr.Dataset:
-    """Curves at several places as one, in the order of the axis."""
-    import xarray as xr
-
-    wide = [one if axis in one.dims else one.expand_dims(axis) for one in curves]
-    found = xr.concat(
-        wide,
-        axis,
-        data_vars="all",
-        coords="minimal",
-        compat="override",
-        join="outer",
-        combine_attrs="override",
-    )
-    return found.sortby(axis)
+    return common_quantities(found, axis).expand_dims(axis)

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from ..algorithms import look_of
 from ..base.axes import axis_values
-from ..base.curves import curve
+from ..base.curves import curve, with_look
 from ..base.errors import BadData, GradoneError
 from ..base.memory import require_memory
 from ..base.progress import Progress, watcher
@@ -170,7 +171,7 @@ def simulate(
         results = _run_elsewhere(layout, name, on_failure, watching, store, executor, workers)
     values, coordinates = gather(layout, results)
     settings = {key: value if _is_plain(value) else repr(value) for key, value in same.items()}
-    return curve(
+    found = curve(
         values,
         coordinates,
         source=f"simulation:{name}",
@@ -179,6 +180,7 @@ def simulate(
         seed=seed,
         labels=LABELS,
     )
+    return with_look(found, *look_of(name, "learner"))
 
 
 def _checked_dtype(dtype: Any) -> str:

@@ -15,7 +15,7 @@ from .recipes import encoded
 from .target_tables import table_of
 
 _WHOLE = frozenset("d n width test_samples steps batch_size inner_steps max_iter record".split())
-_POSITIVE = frozenset("alpha kappa width_ratio batch_ratio".split())
+_POSITIVE = frozenset("alpha kappa width_ratio batch_ratio readout_ratio".split())
 _NOT_NEGATIVE = frozenset("ridge noise weight_decay".split())
 _INFINITE = frozenset(("width", "width_ratio"))  # limits of some theories
 

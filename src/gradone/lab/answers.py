@@ -111,7 +111,7 @@ def sources(target: str, noise: float | None) -> Answer:
     """Which theories and simulations cover a target, and why the others do not."""
     from ..targets.hierarchy import HierarchicalTarget
     from ..targets.naming import find_target
-    from .contestants import RULES, covered, source_color, theories
+    from .contestants import covered, theories, watched
 
     found = find_target(target, noise)
     is_deep = isinstance(found, HierarchicalTarget)
@@ -119,9 +119,7 @@ def sources(target: str, noise: float | None) -> Answer:
         "axis": "kappa" if is_deep else "alpha",
         "r": getattr(found, "r", None),
         "race": covered(found),
-        "rules": {}
-        if is_deep
-        else {key: {"label": label, "color": source_color(key)} for key, label in RULES.items()},
+        "watched": watched(found),
         "theories": theories(found),
     }
 
@@ -135,7 +133,7 @@ def prediction(**given: Any) -> Answer:
 
 def plan(target: str, noise: float | None, d: int, n: int | None, width: int | None) -> Answer:
     """Ranked table of what each algorithm learns."""
-    from ..analysis.plan import plan as verb
+    from ..algorithms.plan import plan as verb
     from ..targets.naming import find_target
 
     return verb(find_target(target, noise), d=d, n=n, width=width).to_dict()

@@ -2,6 +2,7 @@
 
 AXES = {
     "alpha": r"samples per dimension $n/d$",
+    "batch_ratio": r"samples of each step per dimension",
     "time": r"time = samples / $d$",
     "kappa": r"$\log n/\log d$",
 }

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+
+from ..algorithms import Run
 
 if TYPE_CHECKING:
     import xarray as xr
 
+    from ..algorithms import Algorithm
     from ..targets.target import Target
 
 MARKS = 160
@@ -31,48 +35,25 @@ def student(target: Target) -> dict[str, Any]:
     return {"width": 2 if target.r == 1 else 4, "activation": _ACTIVATION}
 
 
-def start(target: Target, d: int, seed: int) -> dict[str, Any]:
-    """Overlaps and norms of the neurons at the start, lucky ones of dimension d."""
-    from ..experiments.sgd_pairs import lucky_start
-
-    return lucky_start(target, d, width=student(target)["width"], seed=seed)
-
-
-def start_of(target: Target, overlap: float) -> dict[str, Any]:
-    """Start of the flow, whose overlaps have a given size.
-
-    Examples
-    --------
-    >>> from gradone import Target
-    >>> start_of(Target("z"), 0.1)["Q"]
-    [[1.0, 0.0], [0.0, 1.0]]
-    """
-    return start(target, max(2, round(9 / overlap**2)), 0)
+def run_of(target: Target, d: int, seed: int) -> Run:
+    """The training of one seed, as long as the first direction needs."""
+    settings = {**student(target), "record": MARKS, "replicates": 1}
+    return Run(target, "time", (), d=d, seed=seed, settings=settings)
 
 
-def training(target: Target, d: int, rule: str, seed: int) -> xr.Dataset:
-    """One pass of SGD by a rule, exact at dimension d, with steps chosen by the theory."""
-    from ..dynamics import sgd
-
-    settings = {**student(target), "rule": rule, "init": start(target, d, seed), "seed": seed}
-    return sgd(target, d=d, record=MARKS, replicates=1, progress=False, **settings)
+def training(card: Algorithm, target: Target, d: int, seed: int) -> xr.Dataset:
+    """One pass by an algorithm, exact at dimension d, with steps chosen by the theory."""
+    return card.watched(run_of(target, d, seed))
 
 
-def flow_of(target: Target, run: xr.Dataset) -> xr.Dataset:
-    """Flow in the limit of large dimensions with the student, start and steps of a training."""
-    from ..theory.predict import predict
+def flow_run(target: Target, d: int, seed: int, times: Any) -> Run:
+    """The flow with the student, start and steps of a training, at some of its times."""
+    run = run_of(target, d, seed)
+    return replace(run, places=times, settings={**student(target), "points": POINTS})
 
-    made = json.loads(run.attrs["params"])
-    d, inner = made["d"], made.get("inner_step_size")
-    times = run["time"].values
-    return predict(
-        target,
-        "sgd_flow",
-        time=times[times >= FIRST_TIME],
-        step_size=made["step_size"] * d,
-        rule=made["rule"],
-        inner_step_size=None if inner is None else inner * d,
-        init=made["init"],
-        points=POINTS,
-        **student(target),
-    )
+
+def flow_of(card: Algorithm, target: Target, run: xr.Dataset) -> xr.Dataset:
+    """Flow in the limit of large dimensions of a training."""
+    d, times = json.loads(run.attrs["params"])["d"], run["time"].values
+    asked = flow_run(target, d, int(run.attrs["seed"]), times[times >= FIRST_TIME])
+    return card.predicted(asked)

@@ -7,19 +7,18 @@ import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..algorithms import Algorithm, Run
 from ..base.errors import BadData, GradoneError
 from ..charts import Axis, Chart, Series, line
-from .contestants import PREDICTED, source_color
+from ..theory import THEORIES
+from ..theory._registry import refusal
+from . import neurons
+from .contestants import first_value, predicted, source_color
 from .labels import AXES, QUANTITIES
 
 if TYPE_CHECKING:
     import xarray as xr
 
-_DEPTHS = {
-    "lazy_excess_mse": ("kernel", "theory:lazy"),
-    "two_layer_excess_mse": ("two layers", "theory:two_layers"),
-    "three_layer_excess_mse": ("three layers", "theory:three_layers"),
-}
 _DASHES = ("dash", "dot", "dashdot", "solid")
 
 
@@ -45,7 +44,7 @@ def chosen(theory: str, sliders: Mapping[str, float]) -> dict[str, dict[str, flo
     Parameters
     ----------
     theory : str
-        Names of :data:`PREDICTED`, with commas between them.
+        Names of algorithms that have one, with commas between them.
     sliders : mapping
         Values by name, for all of these theories that have it, or by ``theory.name``.
 
@@ -54,20 +53,22 @@ def chosen(theory: str, sliders: Mapping[str, float]) -> dict[str, dict[str, flo
     >>> chosen("bayes_amp,random_features", {"random_features.ridge": 0.5})
     {'bayes_amp': {}, 'random_features': {'width_ratio': 2.0, 'ridge': 0.5}}
     """
-    names = list(dict.fromkeys(theory.split(",")))
+    names, known_ones = list(dict.fromkeys(theory.split(","))), predicted()
     for name in names:
-        if name not in PREDICTED:
-            raise UnknownName(f"no curve of '{name}' here; there are: {', '.join(PREDICTED)}")
-    pictures = {(PREDICTED[name].axis, PREDICTED[name].kind) for name in names}
+        if name not in known_ones:
+            raise UnknownName(f"no curve of '{name}' here; there are: {', '.join(known_ones)}")
+    pictures = {(known_ones[name].axis, known_ones[name].kind) for name in names}
     if len(pictures) > 1:
         raise BadData(f"{' and '.join(names)} have different axes: ask for one after the other")
     left = dict(sliders)
     found: dict[str, dict[str, float]] = {}
     for name in names:
         values = found[name] = {}
-        for slider in PREDICTED[name].sliders:
+        card = known_ones[name]
+        for slider in card.sliders:
             own = left.pop(f"{name}.{slider.name}", None)
-            values[slider.name] = sliders.get(slider.name, slider.value) if own is None else own
+            first = sliders.get(slider.name, first_value(card, slider))
+            values[slider.name] = first if own is None else own
     known = {key for values in found.values() for key in values}
     if unknown := sorted(set(left) - known):
         raise UnknownName(f"'{theory}' has the sliders {sorted(known)}, got {unknown}")
@@ -90,57 +91,44 @@ def places(axis: str, top: float, points: int) -> list[float]:
     return [top * i / points for i in range(1, points + 1)]
 
 
-def arguments(target: Any, name: str, values: Mapping[str, float]) -> dict[str, Any]:
-    """Arguments of a theory of the page, as :func:`gradone.predict` takes them."""
-    from . import neurons
-
-    one = PREDICTED[name]
-    if one.kind == "gradient":
-        return {"step_size": 1.5, "activation": "relu(z)", "steps": 1, "points": 4096}
-    if name == "reused_batch":
-        return {**values, "width": 2, "steps": 6}
-    if not one.rule:
-        return {**values, **({"activation": one.activation} if one.activation else {})}
-    given = {key: value for key, value in values.items() if key != "overlap"}
-    start = neurons.start_of(target, values["overlap"])
-    return {**given, "rule": one.rule, "init": start, "points": 1024, **neurons.student(target)}
+def run_of(
+    target: Any, name: str, top: float, values: Mapping[str, float], points: int
+) -> tuple[Algorithm, Run]:
+    """An algorithm, and the run that the page asks its theory about."""
+    card = predicted()[name]
+    settings: dict[str, Any] = dict(values)
+    if card.axis == "time":
+        settings |= {"points": 1024, **neurons.student(target)}
+    return card, Run(target, card.axis, places(card.axis, top, points), settings=settings)
 
 
 def curves(
     target: Any, theory: str, top: float, sliders: Mapping[str, float], points: int
 ) -> list[Curve]:
     """Lines of theories up to a place of their axis."""
-    from ..theory.predict import predict
-
     found = []
     for name, values in chosen(theory, sliders).items():
-        one = PREDICTED[name]
-        given = {one.axis: places(one.axis, top, points), **arguments(target, name, values)}
-        found += _lines(name, predict(target, one.theory or name, on_failure="mark", **given))
+        card, run = run_of(target, name, top, values, points)
+        if reason := card.obstacle(target):
+            raise refusal(THEORIES[card.theory_for(target)](), target, reason)
+        found += _lines(card, card.predicted(run))
     return found
 
 
-def _lines(name: str, curve: xr.Dataset) -> list[Curve]:
+def _lines(card: Algorithm, curve: xr.Dataset) -> list[Curve]:
     from ..experiments._common_quantities import common_quantities
 
-    one, color = PREDICTED[name], source_color(name)
-    x = curve[one.axis].values.tolist()
-    if name == "depth":
-        return [
-            Curve(name, "excess_mse", words, x, curve[variable].values.tolist(), source_color(key))
-            for variable, (words, key) in _DEPTHS.items()
-            if variable in curve
-        ]
-    if name == "lazy":
-        return [Curve(name, "excess_mse", one.label, x, curve.excess_mse.values.tolist(), color)]
-    if one.kind == "gradient":
+    name, color, x = card.name, source_color(card.name), curve[card.axis].values.tolist()
+    if card.kind == "plateau":
+        return [Curve(name, "excess_mse", card.label, x, curve.excess_mse.values.tolist(), color)]
+    if card.kind == "gradient":
         return _gradients(name, curve, x)
-    common = common_quantities(curve, one.axis)
+    common = common_quantities(curve, card.axis)
     found = []
     if "test_mse" in common:
         y = common.test_mse.values.tolist()
-        found.append(Curve(name, "test_mse", one.label, x, y, color))
-    if one.axis == "time":
+        found.append(Curve(name, "test_mse", card.label, x, y, color))
+    if card.axis == "time":
         parts = [(f"$z_{{{k}}}$", curve.recovery.sel(direction=k)) for k in curve.direction.values]
         quantity = "recovery"
     else:
@@ -149,7 +137,7 @@ def _lines(name: str, curve: xr.Dataset) -> list[Curve]:
         parts = [(rf"$\cos^2\theta_{{{k}}}$", common.cosine2.sel(direction2=k)) for k in ranks]
         quantity = "cosine2"
     for place, (words, values) in enumerate(parts):
-        dash, label = _DASHES[place % 4], f"{one.label}, {words}"
+        dash, label = _DASHES[place % 4], f"{card.label}, {words}"
         found.append(Curve(name, quantity, label, x, values.values.tolist(), color, dash))
     return found
 
@@ -202,7 +190,7 @@ def prediction_chart(
     found = find_target(target, noise)
     lines = curves(found, theory, top, sliders, points)
     kept = [one for one in lines if one.quantity == quantity] or lines
-    axis = PREDICTED[theory.partition(",")[0]].axis
+    axis = predicted()[theory.partition(",")[0]].axis
     names = list(dict.fromkeys(QUANTITIES[one.quantity] for one in kept))
     values = [v for one in kept for v in one.y if math.isfinite(v)]
     up = Axis(", ".join(names), range=(0.0, 1.08 * max(values, default=1.0) or 1.0))

@@ -16,7 +16,7 @@ from ..targets.hierarchy import HierarchicalTarget
 from ..targets.naming import find_target
 from . import scripts
 from .answers import or_reason
-from .contestants import PREDICTED
+from .contestants import predicted
 from .pictures import run_chart
 from .predictions import prediction_chart
 
@@ -81,13 +81,13 @@ def of_prediction(quantity: str, **given: Any) -> bytes:
     """Report of the curves of theories."""
     chart = prediction_chart(quantity=quantity, **given)
     names = given["theory"].split(",")
-    words = ", ".join(PREDICTED[name].label for name in names)
+    words = ", ".join(predicted()[name].label for name in names)
     pictures = [Panel("Curves of theories", chart, f"The limit of large dimensions: {words}.")]
     return _page(
         find_target(given["target"], given["noise"]),
         pictures=pictures,
         script=scripts.prediction_script(**given),
-        theories=[PREDICTED[name].theory or name for name in names],
+        theories=names,
     )
 
 
@@ -111,7 +111,6 @@ def of_run(parameters: Mapping[str, Any], events: Iterable[Mapping[str, Any]]) -
         raise BadData("this run has found nothing yet: a report has no pictures to show")
     pictures[0] = Panel(pictures[0].title, pictures[0].chart, pictures[0].text, missing)
     sources = [event["source"] for event in told if event["kind"] == "curve"]
-    flow = {"plain": "sgd_flow", "extragradient": "sgd_flow"}
     names = [one.partition(":")[2] for one in dict.fromkeys(sources) if one.startswith("theory:")]
     first, last = given["seed"], given["seed"] + given["seeds"] - 1
     seeds = f"seed {first}" if first == last else f"seeds {first} to {last}"
@@ -120,7 +119,7 @@ def of_run(parameters: Mapping[str, Any], events: Iterable[Mapping[str, Any]]) -
         find_target(given["target"], given["noise"]),
         pictures=pictures,
         script=scripts.run_script(given),
-        theories=[flow.get(name, name) for name in names],
+        theories=names,
         sizes={"d": given["d"]},
         made=f"simulations in d = {given['d']}, {seeds}. {state}",
     )
@@ -144,10 +143,9 @@ def _page(
     made: str = "made by the lab.",
 ) -> bytes:
     """Report as a file."""
+    from ..algorithms.plan import plan
     from ..analysis.analyze import analyze
-    from ..analysis.plan import plan
     from ..targets.summary import summarize
-    from ..theory import THEORIES
 
     is_deep = isinstance(target, HierarchicalTarget)
     d = (sizes or {}).get("d") or (64 if is_deep else 400)
@@ -164,7 +162,7 @@ def _page(
         "facts": Outcome(answers={0: summarize(target, d=min(d, 256))}),
         "verdicts": Outcome(answers={0: verdicts}),
         # The references of a report are those of the theories that have an answer.
-        **{f"theory:{name}": Outcome(answers={0: name}) for name in theories if name in THEORIES},
+        **{f"theory:{name}": Outcome(answers={0: name}) for name in theories},
     }
     return study.to_html(until=0.0).encode()  # still pictures take long, and are for paper
 
@@ -189,7 +187,7 @@ def plan_table(target: str, noise: float | None, **sizes: Any) -> bytes:
     >>> print(plan_table("z1", None, d=100, n=500, width=100).decode().splitlines()[0])
     algorithm,data it needs,margin,error left,its error,learns here,note
     """
-    from ..analysis.plan import plan
+    from ..algorithms.plan import plan
 
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")

@@ -41,9 +41,7 @@ async def start(request: Request, wanted: RunRequest) -> Response:
     found = await desk.ask(request, wanted.client, "sources", **given)
     if "error" in found:
         return told(found)
-    known = list(found["rules"])
-    if wanted.view == "samples":
-        known = [who["key"] for who in found["race"]]
+    known = [one["key"] for one in found["race" if wanted.view == "samples" else "watched"]]
     unknown = [name for name in wanted.algorithms if name not in known]
     if unknown:
         there = f"There are: {', '.join(known)}" if known else "There are none."

@@ -13,7 +13,7 @@ Noise = Annotated[float | None, Query(ge=0, le=100, allow_inf_nan=False)]
 Top = Annotated[float, Query(gt=0.05, le=1000, allow_inf_nan=False)]
 Size = Annotated[int | None, Query(ge=2, le=10**9)]
 Client = Annotated[str, Query(max_length=40, examples=["4f1c.verdict"])]
-Theory = Annotated[str, Query(max_length=200, examples=["random_features", "lazy"])]
+Theory = Annotated[str, Query(max_length=200, examples=["random_features", "dot_kernel_ridge"])]
 Sliders = Annotated[str, Query(max_length=400, examples=["ridge:0.1,width_ratio:2"])]
 Picture = Literal["svg", "png", "csv"]
 
@@ -38,7 +38,7 @@ class RunRequest(BaseModel):
     seeds: int = Field(1, ge=1, le=8)
     view: Literal["samples", "time"] = "samples"
     algorithms: list[Annotated[str, Field(max_length=40)]] = Field(
-        min_length=1, max_length=12, examples=[["random_features"], ["plain"]]
+        min_length=1, max_length=12, examples=[["random_features"], ["sgd"]]
     )
     top: float | None = Field(None, gt=0.05, le=50, allow_inf_nan=False)
     client: str = Field("", max_length=40)
@@ -101,7 +101,7 @@ class Sources(BaseModel):
     axis: Literal["alpha", "kappa"]
     r: int | None
     race: list[dict[str, Any]]
-    rules: dict[str, dict[str, str]]
+    watched: list[dict[str, str]]
     theories: list[dict[str, Any]]
 
 

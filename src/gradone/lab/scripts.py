@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ..theory import THEORIES
 from . import neurons
-from .contestants import PREDICTED, RACE, RULES
-from .predictions import arguments, chosen, places
-from .streams import race_places, racers
+from .contestants import moving, named, predicted
+from .predictions import chosen, places, run_of
+from .streams import race_places
 
 _HEAD = '"""{title}, made again: needs gradone {version}."""\n\nimport gradone as gd\n\n'
 
@@ -59,13 +60,16 @@ def prediction_script(
 
     found = find_target(target, noise)
     values = chosen(theory, sliders)
-    axis = PREDICTED[next(iter(values))].axis
+    axis = predicted()[next(iter(values))].axis
     body = ""
     for name, own in values.items():
-        given = "".join(f", {k}={v!r}" for k, v in arguments(found, name, own).items())
-        call = f'"{PREDICTED[name].theory or name}", {axis}=places{given}, on_failure="mark"'
+        card, run = run_of(found, name, top, own, points)
+        # The name of a theory takes its own arguments, that of an algorithm the common ones.
+        arguments = card.theory_arguments(run) if name in THEORIES.files else dict(run.settings)
+        given = "".join(f", {k}={v!r}" for k, v in arguments.items() if k != axis)
+        call = f'"{name}", {axis}=places{given}, on_failure="mark"'
         body += f'curves["{name}"] = gd.predict(target, {call})\n'
-        body += _GRADIENTS if PREDICTED[name].kind == "gradient" else ""
+        body += _GRADIENTS.format(name=name) if card.kind == "gradient" else ""
     return (
         _head("Curves of theories")
         + f"target = {_target(target, noise)}\n"
@@ -78,7 +82,7 @@ def prediction_script(
 
 _GRADIENTS = """\
 # The cosine of each gradient with each direction, over neurons of both signs of the readout.
-giant = curves["giant_steps"]
+giant = curves["{name}"]
 cosines = (giant.gradient_cosine**2 * giant.share).sum("neuron") ** 0.5
 print(cosines)
 """
@@ -93,23 +97,23 @@ def _race_script(parameters: Mapping[str, Any]) -> str:
     from ..targets.naming import find_target
 
     given = parameters
-    theories, learners = racers(given["algorithms"])
+    cards = named(given["algorithms"])
     target = find_target(given["target"], given["noise"])
     grid, where = (axis.tolist() for axis in race_places(target, given["top"]))
-    names = [who.label for who in RACE if who.key in given["algorithms"]]
     axis, d, first = given["axis"], given["d"], given["seed"]
     return (
-        _head(f"A race: {', '.join(names)}")
+        _head(f"A race: {', '.join(card.label for card in cards)}")
         + f"target = {_target(given['target'], given['noise'])}\n"
+        + f"algorithms = {[card.name for card in cards]!r}\n"
         + f"seeds = range({first}, {first + given['seeds']})\n"
         + f"grid = {grid!r}  # of the theories\n"
         + f"places = {where!r}  # of the simulations\n"
         + "theory = gd.compare(\n"
-        + f"    target, d={d}, {axis}=grid, theories={theories!r}, learners=[], budget=3600\n"
+        + f'    target, algorithms, d={d}, {axis}=grid, faces="theory", budget=3600\n'
         + ")\n"
         + "simulation = {\n"
         + "    seed: gd.compare(\n"
-        + f"        target, d={d}, {axis}=places, theories=[], learners={learners!r},\n"
+        + f'        target, algorithms, d={d}, {axis}=places, faces="simulation",\n'
         + "        replicates=1, seed=seed, budget=3600,\n"
         + "    )\n"
         + "    for seed in seeds\n"
@@ -121,36 +125,30 @@ def _race_script(parameters: Mapping[str, Any]) -> str:
 def _training_script(parameters: Mapping[str, Any]) -> str:
     from ..targets.naming import find_target
 
-    given = parameters
+    given, d, first = parameters, parameters["d"], parameters["seed"]
     target: Any = find_target(given["target"], given["noise"])
-    student = "".join(f", {key}={value!r}" for key, value in neurons.student(target).items())
-    seeds = range(given["seed"], given["seed"] + given["seeds"])
-    starts = "".join(
-        f"    {seed}: {neurons.start(target, given['d'], seed)!r},\n" for seed in seeds
-    )
-    rules = [rule for rule in RULES if rule in given["algorithms"]]
+    body = ""
+    for card in [card for card in moving() if card.name in given["algorithms"]]:
+        for seed in range(first, first + given["seeds"]):
+            arguments = card.engine_arguments(neurons.run_of(target, d, seed))
+            body += f'runs["{card.name}", {seed}] = gd.dynamics.{card.engine}(\n    target,\n'
+            body += _lines(arguments) + ")\n"
+        settings = card.theory_arguments(neurons.flow_run(target, d, first, ()))
+        body += f'run = runs["{card.name}", {first}]\n'
+        body += f'flows["{card.name}"] = gd.predict(\n    target,\n    "{card.theory}",\n'
+        body += f"    time=run.time.values[run.time >= {neurons.FIRST_TIME}],\n"
+        body += _lines({k: v for k, v in settings.items() if k != "time"}) + ")\n"
     return (
-        _head("Neurons in time").replace("import gradone", "import json\n\nimport gradone")
+        _head("Neurons in time")
         + f"target = {_target(given['target'], given['noise'])}\n"
-        + f"starts = {{  # overlaps M and norms Q of the neurons, for each seed\n{starts}}}\n"
-        + f"d, runs, flows = {given['d']}, {{}}, {{}}\n"
-        + f"for rule in {rules!r}:\n"
-        + "    for seed, start in starts.items():\n"
-        + "        runs[rule, seed] = gd.dynamics.sgd(\n"
-        + f"            target, d=d{student}, rule=rule, init=start, seed=seed,\n"
-        + f"            record={neurons.MARKS}, replicates=1, progress=False,\n"
-        + "        )\n"
-        + f"    run = runs[rule, {given['seed']}]\n"
-        + '    made = json.loads(run.attrs["params"])  # with the steps that were chosen\n'
-        + '    inner = made["inner_step_size"]\n'
-        + "    flows[rule] = gd.predict(\n"
-        + f'        target, "sgd_flow", time=run.time.values[run.time >= {neurons.FIRST_TIME}],\n'
-        + '        step_size=made["step_size"] * d, rule=rule,\n'
-        + "        inner_step_size=None if inner is None else inner * d,\n"
-        + f'        init=made["init"]{student}, points={neurons.POINTS},\n'
-        + "    )\n"
+        + "runs, flows = {}, {}  # the neurons start from overlaps M and norms Q\n"
+        + body
         + "print(runs, flows)\n"
     )
+
+
+def _lines(arguments: Mapping[str, Any]) -> str:
+    return "".join(f"    {name}={value!r},\n" for name, value in arguments.items())
 
 
 def _head(title: str) -> str:

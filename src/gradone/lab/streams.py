@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from ..base.children import Task
 from ..base.errors import GradoneError
 from ..targets.hierarchy import HierarchicalTarget
 from . import neurons
-from .contestants import RACE, RULES, source_color, source_label
+from .contestants import moving, named, source_color, source_label
 from .predictions import finite
 
 if TYPE_CHECKING:
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 Event = dict[str, Any]
 _COMPARED = ("test_mse", "excess_mse", "cosine2")
-# Seconds that others may use first: one piece of these can take a minute.
-_LATE = {"theory:bayes_amp": 2.0, "simulation:bayes_amp": 2.0}
 
 
 def stream(parameters: Mapping[str, Any]) -> Iterator[Event]:
@@ -45,7 +43,7 @@ def raced(parameters: Mapping[str, Any]) -> Iterator[Event]:
     for source, reason in absent.items():
         yield {"kind": "absent", "source": source, "label": source_label(source), "why": reason}
     left = {key: list(task.pieces) for key, task in tasks.items()}
-    seconds = {key: task.handicap + _LATE.get(key[0], 0.0) for key, task in tasks.items()}
+    seconds = {key: task.handicap for key, task in tasks.items()}
     told = set()
     total, done = sum(map(len, left.values())), 0
     while any(left.values()):
@@ -64,8 +62,7 @@ def raced(parameters: Mapping[str, Any]) -> Iterator[Event]:
                 if (key[0], note) not in told:
                     told.add((key[0], note))
                     yield {"kind": "note", **words, "why": note}
-            for source, curve in found.items():
-                yield curve_event(source, curve, parameters["axis"], key[1])
+            yield curve_event(key[0], found, parameters["axis"], key[1])
         seconds[key] += time.monotonic() - began
         done += 1
         yield {"kind": "progress", "done": done, "total": total}
@@ -79,34 +76,17 @@ def line_ups(
     from ..targets.naming import find_target
 
     target = find_target(parameters["target"], parameters["noise"])
-    theories, learners = racers(parameters["algorithms"])
+    names = [card.name for card in named(parameters["algorithms"])]
     grid, places = race_places(target, parameters["top"])
     sizes: dict[str, Any] = {"d": parameters["d"], "grid": grid, "points": places}
-    first = line_up(target, theories=theories, learners=[], **sizes)
+    first = line_up(target, names, faces="theory", **sizes)
     tasks = {(task.name, 0): task for task in first.tasks}
     absent = dict(first.absent)
     for seed in range(parameters["seed"], parameters["seed"] + parameters["seeds"]):
-        field = line_up(target, theories=[], learners=learners, replicates=1, seed=seed, **sizes)
+        field = line_up(target, names, faces="simulation", replicates=1, seed=seed, **sizes)
         tasks |= {(task.name, seed): task for task in field.tasks}
         absent |= field.absent
-    if "theory:depth" not in absent:  # it has the curve of the kernel, and none else has
-        absent.pop("theory:lazy", None)
-    elif "theory:lazy" in absent and "layerwise" not in parameters["algorithms"]:
-        absent.pop("theory:depth")
     return tasks, absent
-
-
-def racers(algorithms: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Theories and learners of algorithms.
-
-    Examples
-    --------
-    >>> racers(["giant_step", "sgd"])
-    (['one_step', 'sgd_flow'], ['giant_step'])
-    """
-    chosen = [who for who in RACE if who.key in algorithms]
-    theories = dict.fromkeys(name for who in chosen for name in who.theories)
-    return list(theories), [name for who in chosen for name in who.learners]
 
 
 def race_places(target: Any, top: float | None) -> tuple[np.ndarray, np.ndarray]:
@@ -164,33 +144,33 @@ def _event(source: str, seed: int, parts: list[Event], **more: Any) -> Event:
 
 
 def trained(parameters: Mapping[str, Any]) -> Iterator[Event]:
-    """Training of a few neurons by each rule and for each seed, then the flows of the first seed.
+    """Training of a few neurons by each algorithm for each seed, then flows of the first seed.
 
     A training takes milliseconds and its flow a second: what moves comes first.
     """
     from ..targets.naming import find_target
 
     target: Any = find_target(parameters["target"], parameters["noise"])
-    rules = [rule for rule in RULES if rule in parameters["algorithms"]]
+    cards = [card for card in moving() if card.name in parameters["algorithms"]]
     first, count = parameters["seed"], parameters["seeds"]
-    total, done = len(rules) * (count + 1), 0
+    total, done = len(cards) * (count + 1), 0
     runs: dict[str, xr.Dataset] = {}
-    steps = [(rule, seed) for seed in range(first, first + count) for rule in rules]
-    for rule, seed in [*steps, *((rule, None) for rule in rules)]:
+    steps = [(card, seed) for seed in range(first, first + count) for card in cards]
+    for card, seed in [*steps, *((card, None) for card in cards)]:
         try:
             if seed is not None:
-                run = neurons.training(target, parameters["d"], rule, seed)
-                runs.setdefault(rule, run)
-                yield training_event(f"simulation:{rule}", run, seed)
-            elif rule in runs:
-                flow = neurons.flow_of(target, runs[rule])
-                yield training_event(f"theory:{rule}", flow, first)
+                run = neurons.training(card, target, parameters["d"], seed)
+                runs.setdefault(card.name, run)
+                yield training_event(f"simulation:{card.name}", run, seed)
+            elif card.name in runs:
+                flow = neurons.flow_of(card, target, runs[card.name])
+                yield training_event(f"theory:{card.name}", flow, first)
         except GradoneError as error:
             kind = "theory" if seed is None else "simulation"
             yield {
                 "kind": "failed",
-                "source": f"{kind}:{rule}",
-                "label": source_label(rule),
+                "source": f"{kind}:{card.name}",
+                "label": card.label,
                 "why": str(error),
             }
         done += 1

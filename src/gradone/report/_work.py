@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..algorithms import ALGORITHMS, Run
+from ..algorithms.plan import plan
 from ..analysis.analyze import analyze
-from ..analysis.plan import plan
 from ..base.errors import GradoneError
 from ..targets.hierarchy import HierarchicalTarget
 from ..targets.summary import summarize
@@ -17,8 +20,7 @@ if TYPE_CHECKING:
 
     from ..targets.target import Target
 
-KERNEL_DIMENSION = 30
-"""Dimension in which the kernel is tried: its staircase needs n up to d^2.3."""
+_MOST_TIMES = 40
 
 
 def facts(target: Any, d: int) -> Any:
@@ -56,31 +58,61 @@ def thresholds(target: Target) -> Any:
     return amp_thresholds(target)
 
 
-def lazy_limit(target: Any) -> xr.Dataset:
-    """Plateaus of kernels in the limit of large d, from both sides of each step."""
-    from ..theory.predict import predict
-
-    steps = [k + e for k in range(4) for e in (-1e-3, 1e-3) if k + e >= 0]
-    kappa = np.unique(np.concatenate([[0.0], steps, [3.5]]))
-    return predict(target, "lazy", kappa=kappa)
-
-
-def kernel_points(target: Target, kappa: float, replicates: int, seed: int) -> xr.Dataset:
-    """Kernel ridge regression on data, at one value of log n / log d."""
+def watched(
+    target: Target, name: str, *, d: int, seed: int, place: float | None = None
+) -> xr.Dataset:
+    """Simulation of the picture of an algorithm, at one place of it."""
+    card, run = _pictured(target, name, () if place is None else (place,), d, seed)
+    if card.picture.kind != "plateau":
+        found: xr.Dataset = card.watched(run)
+        return found
     from ..experiments.simulate import simulate
 
-    d = KERNEL_DIMENSION
-    found = simulate(
+    errors = simulate(
         target,
-        "dot_kernel_ridge",
-        d=d,
-        n=max(2, round(d**kappa)),
-        ridge=None,  # chosen on a validation split
-        activation="relu(z - 0.5)",  # it has all degrees
-        standardize=False,
-        replicates=replicates,
+        card.learner,
+        d=run.dimension,
+        n=int(run.n[0]),
+        replicates=2,
         test_samples=2048,
         seed=seed,
         progress=False,
+        **card.learner_arguments(run),
     )
-    return found.squeeze("n", drop=True).assign_coords(kappa=kappa)
+    return errors.squeeze("n", drop=True).assign_coords({run.axis: place})
+
+
+def explained(
+    target: Target, name: str, *, d: int, seed: int, run: xr.Dataset | None = None
+) -> xr.Dataset:
+    """Theory of the picture of an algorithm; without places of its own, at those of a run."""
+    from ..theory.predict import predict
+
+    card, asked = _pictured(target, name, ALGORITHMS[name].picture.line, d, seed)
+    if run is not None:
+        places = card.picture.places or _few(run["time"].values)
+        asked = replace(asked, places=places)
+    found: xr.Dataset = predict(target, card.theory_for(target), **card.theory_arguments(asked))
+    return found
+
+
+def _pictured(
+    target: Target, name: str, places: Sequence[float], d: int, seed: int
+) -> tuple[Any, Run]:
+    card = ALGORITHMS[name]()
+    d = card.picture.d or min(d, _MOST[card.picture.kind])
+    axis = _AXES.get(card.picture.kind, card.axis)
+    return card, Run(target, axis, places, d=d, seed=seed, settings=card.picture.settings)
+
+
+# Exact SGD of the slowest targets stays quick up to some dimension.
+_MOST = {"time": 2000, "step": 10**9, "gradient": 10**9, "plateau": 10**9}
+_AXES = {"step": "alpha", "plateau": "kappa"}
+
+
+def _few(times: np.ndarray) -> np.ndarray:
+    """Some times of a run: the flow takes longer the more there are."""
+    times = times[times > 0]
+    if len(times) <= _MOST_TIMES:
+        return times
+    return times[np.unique(np.linspace(0, len(times) - 1, _MOST_TIMES).round().astype(int))]

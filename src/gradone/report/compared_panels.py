@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..algorithms import ALGORITHMS, all_cards, look_of
 from ..charts import Axis, Chart, Series, color_of, hline, line, points, vline
 from .panel import MARKERS, Panel, from_zero
 
@@ -15,28 +16,6 @@ if TYPE_CHECKING:
 
     from .study import Study
 
-_NAMES = {
-    "theory:bayes_amp": "Bayes-AMP, theory",
-    "simulation:bayes_amp": "Bayes-AMP, simulation",
-    "theory:bayes_optimal": "Bayes-optimal, theory",
-    "theory:random_features": "random features, theory",
-    "simulation:random_features": "random features, simulation",
-    "theory:one_step": "one giant step, theory",
-    "simulation:giant_step": "giant step, simulation",
-    "simulation:dot_kernel_ridge": "kernel, simulation",
-    "simulation:layerwise": "three layers, simulation",
-    "theory:lazy": "kernel, theory",
-    "theory:two_layers": "two layers, theory",
-    "theory:three_layers": "three layers, theory",
-    "theory:depth": "theory of depth",
-}
-_COLORS = {
-    "simulation:layerwise": "blue",
-    "theory:three_layers": "blue",
-    "theory:two_layers": "vermillion",
-    "theory:lazy": "orange",
-    "simulation:giant_step": "vermillion",
-}
 _LAST_KAPPA = 4.0
 _ENOUGH = 12  # points of a theory that a line may join
 
@@ -55,8 +34,7 @@ def errors(study: Study) -> Panel:
     text = (
         "The mean squared error on fresh samples. Lines are theory in the limit of large "
         "dimension, "
-        f"points are simulations in d = {study.d} with standard errors. Random features have width "
-        "2 d and ridge 1; the giant step uses half of the samples, and its readout the other half."
+        f"points are simulations in d = {study.d} with standard errors. {_how(comparison)}"
     )
     return Panel("Test error", chart, text, _missing(study))
 
@@ -64,12 +42,7 @@ def errors(study: Study) -> Panel:
 def overlaps(study: Study) -> Panel:
     """Squared cosines with the hidden directions against n/d."""
     comparison = study.comparison
-    wanted = [
-        str(name)
-        for name in comparison.source.values
-        if str(name).endswith((":bayes_amp", ":bayes_optimal", ":giant_step"))
-    ]
-    series = _compared(comparison.sel(source=wanted), "cosine2") if wanted else []
+    series = _compared(comparison, "cosine2")
     opened = study.answer("thresholds")
     if series and opened:
         places = [s.threshold.value for s in opened if 0 < s.threshold.value < math.inf]
@@ -80,7 +53,7 @@ def overlaps(study: Study) -> Panel:
         "The squared cosines between the found and the hidden directions, the largest on top. A "
         "direction stays at zero until its stage opens; in a finite dimension the step is rounded."
     )
-    missing = _missing(study, (*wanted, "theory:bayes_amp", "simulation:bayes_amp"))
+    missing = _missing(study, "cosine2")
     if reason := study.why_not("thresholds"):
         missing = (*missing, ("thresholds of state evolution", reason))
     return Panel("Directions found", chart, text, missing)
@@ -93,8 +66,7 @@ def depth(study: Study) -> Panel:
     chart = _chart(comparison, series, "error without noise", study)
     text = (
         f"Errors in d = {study.d}: lines are the theory at this dimension, points are simulations. "
-        "The three layers are trained one after the other, the giant step is a network of two "
-        "layers, and the kernel has a frozen first layer."
+        + _how(comparison)
     )
     return Panel("The effect of depth", chart, text, _missing(study))
 
@@ -104,14 +76,13 @@ def depth_limit(study: Study) -> Panel:
     analysis = study.analysis
     if analysis is None:
         return Panel("Plateaus in the limit", None, "", (("plateaus", study.why_not("analysis")),))
-    kinds = {
-        "lazy": ("kernel", "orange", "solid"),
-        "two_layer": ("two layers", "vermillion", "solid"),
-        "three_layer": ("three layers", "blue", "solid"),
-        "deep": ("a layer per level", "green", "dash"),
-    }
+    cards = {network: card for card in all_cards() for network in getattr(card, "networks", ())}
     series = []
-    for key, (name, color, dash) in kinds.items():
+    for key in analysis.plateaus:
+        card = cards[key]
+        is_main = key == card.networks[0]
+        name, dash = (card.label, "solid") if is_main else (f"{card.label} and more", "dash")
+        color = card.color
         x, y = [0.0], [float("nan")]
         for step in analysis.plateaus[key]:
             if step.kappa >= _LAST_KAPPA:
@@ -146,8 +117,8 @@ def _compared(comparison: xr.Dataset, variable: str) -> list[Series]:
                 for k in values.direction2.values.tolist()
             ]
         # The largest cosine is the upper one: a single entry of the legend is enough.
-        names = [_NAMES.get(source, source.replace("_", " ")), *[""] * len(parts)]
-        color = _COLORS.get(source, color_of(source))
+        names = [_name(source), *[""] * len(parts)]
+        color = str(part.color.item()) or color_of(source)
         is_whole = str(part.outcome.item()) == "done"
         for place, (name, (value, error)) in enumerate(zip(names, parts, strict=False)):
             y = value.values
@@ -183,15 +154,36 @@ def _chart(
     return Chart("", across, up, tuple(series), legend="below")
 
 
-def _missing(study: Study, sources: tuple[str, ...] | None = None) -> tuple[tuple[str, str], ...]:
-    """Curves of the comparison that are absent, failed or incomplete, and why."""
+def _missing(study: Study, variable: str = "") -> tuple[tuple[str, str], ...]:
+    """Curves of the comparison, or those of one variable, that are not there, and why."""
     comparison = study.comparison
     ends = zip(comparison.source.values.tolist(), comparison.outcome.values.tolist(), strict=True)
     found = {**study.absent, **{source: end for source, end in ends if end != "done"}}
     if not comparison.source.size and not found:
         found = {"all curves": study.why_not("verdicts") or "not begun within the budget"}
     return tuple(
-        (_NAMES.get(source, source.replace("_", " ")), reason)
+        (_name(source), reason)
         for source, reason in found.items()
-        if sources is None or source in sources
+        if not variable or _can_show(source, variable, study)
     )
+
+
+def _can_show(source: str, variable: str, study: Study) -> bool:
+    """Whether the theory of the algorithm of a source speaks of a quantity."""
+    from ..theory import THEORIES
+
+    name = source.partition(":")[2]
+    theory = ALGORITHMS[name]().theory_for(study.target) if name else ""
+    return bool(theory) and bool({variable, "overlap"} & set(THEORIES[theory].answers))
+
+
+def _name(source: str) -> str:
+    """Name for people of a source of the comparison."""
+    face, _, name = source.partition(":")
+    return f"{look_of(name).label}, {face}" if name else source
+
+
+def _how(comparison: xr.Dataset) -> str:
+    """Sentences about the settings of the algorithms that are shown."""
+    names = dict.fromkeys(str(source).partition(":")[2] for source in comparison.source.values)
+    return " ".join(how for name in names if (how := ALGORITHMS[name].how))

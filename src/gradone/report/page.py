@@ -333,16 +333,15 @@ def _references(study: Study) -> str:
 
 def cited(study: Study) -> list[str]:
     """Keys of the papers behind what the report shows, each once."""
+    from ..algorithms import all_cards
     from ..theory import THEORIES
 
     entry = zoo().find(study.target)
     sources: list[Any] = [entry, study.analysis, study.plan]
-    names = {"flow": "sgd_flow", "reuse theory": "reused_batch", "giant theory": "giant_steps"}
-    names["lazy"] = "lazy"
-    for task, outcome in study.outcomes.items():
-        theory = names.get(task, task.removeprefix("theory:"))
-        if outcome.answers and (task in names or task.startswith("theory:")):
-            sources.append(THEORIES[theory])
+    for card in all_cards():
+        tasks = (f"theory:{card.name}", f"{card.name} theory")
+        if any(study.answers(task) for task in tasks):
+            sources.append(THEORIES[card.theory_for(study.target)])
     keys = (key for source in sources for key in getattr(source, "cites", None) or ())
     return list(dict.fromkeys(keys))
 

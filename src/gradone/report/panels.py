@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .compared_panels import depth, depth_limit, errors, overlaps
-from .training_panels import giant, lazy, one_pass, reuse
+from .tasks import cards_with_pictures
+from .training_panels import pictured
 
 if TYPE_CHECKING:
     from .panel import Panel
@@ -16,5 +17,5 @@ def panels(study: Study) -> list[Panel]:
     """All pictures of a study: charts where there are numbers, reasons where there are none."""
     if study.axis == "kappa":
         return [depth(study), depth_limit(study)]
-    parts = (errors, overlaps, one_pass, reuse, giant, lazy)
-    return [part(study) for part in parts]
+    own = [pictured(study, card) for card in cards_with_pictures(study)]
+    return [errors(study), overlaps(study), *own]

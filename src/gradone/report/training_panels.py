@@ -1,8 +1,10 @@
-"""Pictures of training: one pass, samples seen again, giant steps, and a frozen first layer."""
+"""Pictures that algorithms have of their own: recoveries, gradients, plateaus."""
 
 from __future__ import annotations
 
+import json
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,124 +15,85 @@ from .panel import MARKERS, Panel, from_zero
 if TYPE_CHECKING:
     import xarray as xr
 
+    from ..algorithms import Algorithm
     from .study import Study
 
 _FIRST_TIME = 0.1  # before it neurons have seen d/10 samples and know nothing
 
 
-def one_pass(study: Study) -> Panel:
-    """Recovery of the directions while each sample is seen once."""
-    run, flow = study.answer("sgd"), study.answer("flow")
-    series, missing = [], []
-    if run is None:
-        missing.append(("SGD, simulation", study.why_not("sgd")))
-    if flow is None and run is not None:
-        missing.append(("SGD, theory (flow)", study.why_not("flow")))
-    for one, is_theory in ((flow, True), (run, False)):
-        if one is not None:
-            series += _recoveries(one, "time", is_theory)
-    note = str(run.attrs.get("notes", "")) if run is not None else ""
-    chart = (
-        Chart(
-            "",
-            _time_axis(series),
-            Axis("recovery $R_k$", range=(0.0, 1.05)),
-            tuple(series),
-            legend="below",
-        )
-        if series
-        else None
-    )
-    text = (
-        "Two ReLU neurons see each sample once. The curves show the part of each hidden direction "
-        "that lies in the span of the neurons. The simulation is exact in law, and the line is the "
-        f"flow in the limit of large d; both start from the same overlaps of about 3/√d. {note}"
-    )
-    return Panel("One pass of SGD", chart, text.strip(), tuple(missing))
+def pictured(study: Study, card: Algorithm) -> Panel:
+    """The picture of its own that an algorithm has."""
+    picture = card.picture
+    assert picture is not None
+    theory, runs = study.answer(f"{card.name} theory"), study.answers(f"{card.name} run")
+    missing = [
+        (f"{card.label}, {face}", reason)
+        for face, task in (("simulation", "run"), ("theory", "theory"))
+        if (reason := study.why_not(f"{card.name} {task}"))
+    ]
+    if not runs and not picture.line:  # the theory needs the run
+        missing = missing[:1]
+    chart = _CHARTS[picture.kind](card, theory, runs) if theory is not None or runs else None
+    notes = [str(run.attrs["notes"]) for run in runs[:1] if run.attrs.get("notes")]
+    return Panel(picture.title, chart, " ".join([picture.text, *notes]), tuple(missing))
 
 
-def reuse(study: Study) -> Panel:
-    """Recovery of the directions while the same samples are seen at each step."""
-    run, theory = study.answer("reuse"), study.answer("reuse theory")
-    missing, series = [], []
-    if run is None:
-        missing.append(("gradient descent, simulation", study.why_not("reuse")))
-    if theory is None and run is not None:
-        missing.append(("gradient descent, theory", study.why_not("reuse theory")))
-    if theory is not None:
-        theory = _with_recovery(theory.squeeze("alpha"))
-    for one, is_theory in ((theory, True), (run, False)):
-        if one is not None:
-            series += _recoveries(one, "step", is_theory)
-    note = str(run.attrs.get("notes", "")) if run is not None else ""
-    up = Axis("recovery $R_k$", range=(0.0, 1.05))
-    chart = Chart("", Axis("steps"), up, tuple(series), legend="below") if series else None
-    text = (
-        "Every step uses the same n = 4 d samples. From the second step on the network sees "
-        "functions of the labels that it has made itself. The line is dynamical mean-field theory. "
-        f"{note}"
-    )
-    return Panel("Samples seen again", chart, text.strip(), tuple(missing))
-
-
-def giant(study: Study) -> Panel:
-    """How the gradients of giant steps lie to the hidden directions."""
-    theory, runs = study.answer("giant theory"), study.answers("giant")
+def _recovery(axis: str, theory: Any, runs: list[xr.Dataset]) -> Chart:
+    """Recovery of the directions along time or steps."""
     series: list[Series] = []
-    missing = []
-    if theory is None:
-        missing.append(("giant steps, theory", study.why_not("giant theory")))
-    if reason := study.why_not("giant"):
-        missing.append(("giant steps, simulation", reason))
-    for t, color in zip((1, 2), ("sky", "vermillion"), strict=True):
-        name = "first gradient" if t == 1 else "second gradient"
-        if theory is not None:
-            one = theory.sel(step=t)
-            series.append(line(f"{name}, theory", one.alpha, one.gradient_share, color=color))
+    for one, is_theory in ((theory, True), *((run, False) for run in runs)):
+        if one is not None:
+            series += _recoveries(_with_recovery(one), axis, is_theory)
+    across = _time_axis(series) if axis == "time" else Axis("steps")
+    return Chart(
+        "", across, Axis("recovery $R_k$", range=(0.0, 1.05)), tuple(series), legend="below"
+    )
+
+
+def _gradients(card: Any, theory: Any, runs: list[xr.Dataset]) -> Chart:
+    """How the gradients of steps lie to the hidden directions."""
+    series: list[Series] = []
+    shares = None if theory is None else card.shares(theory)
+    ordered = sorted(runs, key=lambda run: float(run.batch_ratio[0]))
+    for t, (name, color) in enumerate((("first", "sky"), ("second", card.color)), start=1):
+        if shares is not None:
+            one = shares.sel(step=t)
+            label = f"{name} gradient, theory"
+            series.append(line(label, one.batch_ratio, one.gradient_share, color=color))
         if runs:
-            ordered = sorted(runs, key=lambda run: float(run.alpha[0]))
-            x = [float(run.alpha[0]) for run in ordered]
+            x = [float(run.batch_ratio[0]) for run in ordered]
             y = [float(run.gradient_share.sel(step=t)[0]) for run in ordered]
             yerr = [float(run.gradient_share_err.sel(step=t)[0]) for run in ordered]
-            marker = MARKERS[t - 1]
-            series.append(points(f"{name}, simulation", x, y, yerr, color=color, marker=marker))
+            look = {"color": color, "marker": MARKERS[t - 1]}
+            series.append(points(f"{name} gradient, simulation", x, y, yerr, **look))
     up = Axis("cosine with the target", range=(0.0, 1.05))
     across = from_zero("samples of each step, per dimension", "x", series)
-    chart = Chart("", across, up, tuple(series), legend="below") if series else None
-    text = (
-        "The curves show how much of the gradient of a neuron lies in the hidden directions, at "
-        "the first giant step and at the second. The staircase of the target decides what the "
-        "second step adds."
-    )
-    return Panel("Giant gradient steps", chart, text, tuple(missing))
+    return Chart("", across, up, tuple(series), legend="below")
 
 
-def lazy(study: Study) -> Panel:
-    """Error of a kernel against log n / log d."""
-    limit, runs = study.answer("lazy"), study.answers("kernel")
+def _plateaus(card: Algorithm, theory: Any, runs: list[xr.Dataset]) -> Chart:
+    """Error against log n / log d."""
     series: list[Series] = []
-    missing = []
-    if limit is None:
-        missing.append(("kernel, theory", study.why_not("lazy")))
-    else:
-        x, y = limit.kappa.values, limit.excess_mse.values
-        series.append(line("theory, d → ∞", x, y, color="orange"))
-    if reason := study.why_not("kernel"):
-        missing.append(("kernel, simulation", reason))
+    if theory is not None:
+        x, y = theory.kappa.values, theory.excess_mse.values
+        series.append(line("theory, d → ∞", x, y, color=card.color))
     if runs:
         ordered = sorted(runs, key=lambda run: float(run.kappa))
         mean = [run.excess_mse.mean("replicate").item() for run in ordered]
         error = [run.excess_mse.std("replicate", ddof=1).item() / 2**0.5 for run in ordered]
         x = [float(run.kappa) for run in ordered]
-        series.append(points("simulation, d = 30", x, mean, error, color="orange"))
+        name = f"simulation, d = {json.loads(runs[0].attrs['params'])['d']}"
+        series.append(points(name, x, mean, error, color=card.color))
     up = from_zero("error without noise", "y", series)
-    chart = Chart("", Axis(r"$\log n/\log d$"), up, tuple(series), legend="below")
-    text = (
-        "A kernel, or a network whose first layer is frozen, learns one degree after the other, "
-        "and degree k takes n of order d^k samples. In a dimension as small as 30 the steps are "
-        "rounded, and fluctuations of the norm of the inputs add to the error."
-    )
-    return Panel("Without feature learning", chart if series else None, text, tuple(missing))
+    return Chart("", Axis(r"$\log n/\log d$"), up, tuple(series), legend="below")
+
+
+_CHARTS: dict[str, Callable[[Any, Any, list[xr.Dataset]], Chart]] = {
+    "time": lambda card, theory, runs: _recovery("time", theory, runs),
+    "step": lambda card, theory, runs: _recovery("step", theory, runs),
+    "gradient": _gradients,
+    "plateau": _plateaus,
+}
 
 
 def _time_axis(series: list[Series]) -> Axis:
@@ -163,8 +126,11 @@ def _recoveries(curve: xr.Dataset, axis: str, is_theory: bool) -> list[Series]:
     return found
 
 
-def _with_recovery(curve: xr.Dataset) -> Any:
+def _with_recovery(curve: xr.Dataset) -> xr.Dataset:
     """Curve with the recovery of each direction, from overlaps and norms."""
+    if "recovery" in curve:
+        return curve
+    curve = curve.squeeze("alpha")
     M = curve["overlap"].transpose("step", "neuron", "direction").values
     Q = curve["norm"].transpose("step", "neuron", "neuron2").values
     squares = np.einsum("sjk,sjl,slk->sk", M, np.linalg.pinv(Q, hermitian=True), M)

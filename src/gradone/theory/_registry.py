@@ -49,6 +49,8 @@ class Theory(ABC):
     """Keys of the references."""
     latent: ClassVar[bool] = False
     """Whether the theory covers latent noise inside the link."""
+    seconds: ClassVar[float] = 0.02
+    """Time of one point on one core, to a factor of a few."""
     kinds: ClassVar[tuple[type[Sampled], ...]] = (Target,)
     """Classes of targets that `obstacle` may be asked about."""
 

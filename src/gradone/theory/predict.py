@@ -1,4 +1,4 @@
-"""The verb ``predict``: a target and the name of a theory give a curve."""
+"""From a target and the name of a theory to a curve, with everything checked on the way."""
 
 from __future__ import annotations
 
@@ -28,33 +28,7 @@ def predict(
     on_failure: Literal["raise", "mark"] = "raise",
     **axes: Any,
 ) -> xr.Dataset:
-    """Asymptotic prediction for a target, as a labelled curve.
-
-    Parameters
-    ----------
-    target : Target, hierarchical target, or str
-        A text is read as a noiseless target.
-    name : str
-        Name of the theory; ``gradone list`` shows them.
-    on_failure : {"raise", "mark"}
-        What to do with points at which a solver did not converge: raise, or return NaN there,
-        with ``converged`` False and the reason in ``status``.
-    **axes
-        Axes of the curve, numbers or sequences of numbers, and parameters of the theory.
-
-    Returns
-    -------
-    xarray.Dataset
-        Each quantity ``q`` with its error ``q_err`` over the axes; ``attrs["source"]`` is
-        ``"theory:<name>"``.
-
-    Raises
-    ------
-    OutOfRegime
-        If the theory does not cover the target; the message names those that do.
-    NotConverged
-        If some point did not converge and `on_failure` is ``"raise"``; the attribute ``last``
-        holds the curve with the last iterates.
+    """Curve of a theory, as :func:`gradone.predict` gives it.
 
     Examples
     --------

@@ -35,8 +35,8 @@ def press(page: Any, slider: str, key: str, times: int) -> None:
 @pytest.mark.parametrize(
     ("target", "theory", "given"),
     [
-        ("tanh(z)", "random_features", {"width_ratio": 2.0, "ridge": 1.0, "activation": "tanh(z)"}),
-        ("sign(z)", "one_step", {"batch_ratio": 4.0, "step_size": 1.0, "width_ratio": 1.0,
+        ("tanh(z)", "random_features", {"width_ratio": 2.0, "ridge": 1.0}),
+        ("sign(z)", "giant_step", {"step_size": 1.0, "width_ratio": 1.0,
                                  "ridge": 0.1}),
         ("sign(z1*z2)", "bayes_amp", {}),
         ("tanh(z)", "reused_batch", {"step_size": 0.3, "width": 2, "steps": 6}),
@@ -53,41 +53,41 @@ def test_curves_are_those_of_python(
 
 
 def test_every_slider_moves_the_curve(open_page: Open) -> None:
-    """alpha, noise, batch ratio, step, width ratio and ridge, one after the other."""
-    page = open_page("?tab=predict&target=tanh(z)&theory=one_step")
-    before = drawn(page, "one_step")
-    for name in ("top", "noise", "one_step-batch_ratio", "one_step-step_size",
-                 "one_step-width_ratio", "one_step-ridge"):  # fmt: skip
+    """alpha, noise, step, width ratio and ridge, one after the other."""
+    page = open_page("?tab=predict&target=tanh(z)&theory=giant_step")
+    before = drawn(page, "giant_step")
+    own = [f"giant_step-{name}" for name in ("step_size", "width_ratio", "ridge")]
+    for name in ("top", "noise", *own):
         drawings = page.get_attribute("#predict-plot", "data-drawn")
         press(page, name, "ArrowRight", 8)
         expect(page.locator("#predict-plot")).not_to_have_attribute("data-drawn", drawings)
-        after = drawn(page, "one_step")
+        after = drawn(page, "giant_step")
         assert after != before, name
         before = after
     assert "noise=0.2" in page.url
-    assert "one_step.batch_ratio" in page.url
+    assert "giant_step.step_size" in page.url
 
 
 def test_several_theories_share_a_picture(open_page: Open) -> None:
     page = open_page("?tab=predict&target=tanh(z)&theory=random_features")
     drawn(page, "random_features")
-    page.check("#theories input[value=one_step]")
-    names = [name for name, _, _ in drawn(page, "random_features,one_step")]
-    assert names == ["random features", "one giant step, ridge readout"]
+    page.check("#theories input[value=giant_step]")
+    names = [name for name, _, _ in drawn(page, "random_features,giant_step")]
+    assert names == ["random features", "giant gradient step"]
     # Another axis is another picture.
-    page.check("#theories input[value=sgd_flow]")
-    drawn(page, "sgd_flow")
-    assert not page.is_checked("#theories input[value=one_step]")
+    page.check("#theories input[value=sgd]")
+    drawn(page, "sgd")
+    assert not page.is_checked("#theories input[value=giant_step]")
     # The last one cannot be taken away.
-    page.click("#theories input[value=sgd_flow]")
+    page.click("#theories input[value=sgd]")
     expect(page.locator("#theories input:checked")).to_have_count(1)
 
 
 def test_theories_that_do_not_cover_a_target_say_why(open_page: Open) -> None:
     page = open_page("?tab=predict&target=" + quote("z1*z2"))
-    box = page.locator("#theories input[value=one_step]")
+    box = page.locator("#theories input[value=giant_step]")
     expect(box).to_be_disabled()
-    reason = page.locator("#theories label:has(input[value=one_step]) + .why-not")
+    reason = page.locator("#theories label:has(input[value=giant_step]) + .why-not")
     expect(reason).to_contain_text("depends on 2 directions")
 
 
@@ -107,16 +107,16 @@ def test_quantities_can_be_chosen(open_page: Open) -> None:
 
 
 def test_curves_can_be_taken_away(open_page: Open) -> None:
-    page = open_page("?tab=predict&target=tanh(z)&theory=random_features,one_step")
-    drawn(page, "random_features,one_step")
+    page = open_page("?tab=predict&target=tanh(z)&theory=random_features,giant_step")
+    drawn(page, "random_features,giant_step")
     with page.expect_download() as waited:
         page.locator("#predict-links").get_by_role("link", name="CSV").click()
     lines = [one for one in Path(waited.value.path()).read_text().splitlines() if one[0] != "#"]
     names = {row["series"] for row in csv.DictReader(lines)}
-    assert names == {"random features", "one giant step, ridge readout"}
+    assert names == {"random features", "giant gradient step"}
     with page.expect_download() as waited:
         page.locator("#predict-links").get_by_role("link", name="Python script").click()
-    assert 'gd.predict(target, "one_step"' in Path(waited.value.path()).read_text()
+    assert 'gd.predict(target, "giant_step"' in Path(waited.value.path()).read_text()
 
 
 @pytest.mark.parametrize("target", ["z1*z2", "He2(z1) + sign(z1*z2*z3)", "tanh(z)"])

@@ -77,7 +77,7 @@ def test_the_giant_step_beats_random_features(open_page: Open) -> None:
     assert frozen[-1] > 5 * moved[-1]
     # A smaller step is worth less.
     drawings = page.get_attribute("#tour-plot", "data-drawn")
-    page.focus("#slider-one_step-step_size")
+    page.focus("#slider-giant_step-step_size")
     for _ in range(30):
         page.keyboard.press("ArrowLeft")
     expect(page.locator("#tour-plot")).not_to_have_attribute("data-drawn", drawings)
@@ -114,7 +114,7 @@ def test_the_tour_leads_to_the_other_tabs(open_page: Open) -> None:
     page = open_page("?tab=tour&page=5")
     example(page, 5)
     page.click("text=Move the sliders")
-    page.wait_for_selector('#predict-plot[data-theory="sgd_flow,extragradient"]')
+    page.wait_for_selector('#predict-plot[data-theory="sgd,extragradient"]')
     assert page.input_value("#target") == "He3(z)"
     page.click("#tab-tour")
     page.click("text=Watch it learn >> nth=-1")

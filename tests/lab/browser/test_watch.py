@@ -134,7 +134,7 @@ def test_a_forgotten_run_says_so(open_page: Open) -> None:
 
 
 def test_neurons_move_in_the_plane_of_the_target(open_page: Open) -> None:
-    page = open_page(f"{TIME}&algorithms=plain")
+    page = open_page(f"{TIME}&algorithms=sgd")
     begin(page)
     page.wait_for_selector("#plane-picture .neuron")
     # The training plays by itself.
@@ -160,7 +160,7 @@ def test_neurons_move_in_the_plane_of_the_target(open_page: Open) -> None:
 
 
 def test_paths_are_those_of_the_numbers(open_page: Open, lab: str) -> None:
-    page = open_page(f"{TIME}&algorithms=plain,extragradient&seeds=2")
+    page = open_page(f"{TIME}&algorithms=sgd,extragradient&seeds=2")
     run_to_end(page)
     with page.expect_download() as waited:
         page.locator("#watch-links").get_by_role("link", name="CSV").click()

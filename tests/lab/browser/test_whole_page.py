@@ -119,15 +119,15 @@ def test_predictions_by_keys(open_page: Open) -> None:
     page.wait_for_selector(READY)
     choose_tab(page, "predict")
     page.wait_for_selector('#predict-plot[data-theory="random_features"]')
-    go(page, "input[value=one_step]")
+    go(page, "input[value=giant_step]")
     page.keyboard.press("Space")
-    page.wait_for_selector('#predict-plot[data-theory="random_features,one_step"]')
-    go(page, "#slider-one_step-ridge")
+    page.wait_for_selector('#predict-plot[data-theory="random_features,giant_step"]')
+    go(page, "#slider-giant_step-ridge")
     drawings = page.get_attribute("#predict-plot", "data-drawn")
     page.keyboard.press("ArrowLeft")
     expect(page.locator("#predict-plot")).not_to_have_attribute("data-drawn", drawings)
-    page.wait_for_selector('#predict-plot[data-theory="random_features,one_step"]')
-    assert "one_step.ridge" in page.url
+    page.wait_for_selector('#predict-plot[data-theory="random_features,giant_step"]')
+    assert "giant_step.ridge" in page.url
 
 
 def test_runs_by_keys(open_page: Open) -> None:
@@ -154,7 +154,7 @@ def test_neurons_by_keys(open_page: Open) -> None:
     page.wait_for_selector("#algorithms input")
     go(page, "input[name=view]")
     page.keyboard.press("ArrowDown")
-    page.wait_for_selector("#algorithms input[value=plain]:checked")
+    page.wait_for_selector("#algorithms input[value=sgd]:checked")
     go(page, "#start")
     page.keyboard.press("Enter")
     page.wait_for_selector("#plane-picture .neuron")
@@ -199,7 +199,7 @@ def test_the_tour_by_keys(open_page: Open) -> None:
 
 @pytest.mark.parametrize("tab", TABS)
 def test_controls_have_names_and_text_has_contrast(open_page: Open, tab: str) -> None:
-    page = open_page(f"?tab={tab}&target=tanh(z)&theory=random_features,one_step&page=2")
+    page = open_page(f"?tab={tab}&target=tanh(z)&theory=random_features,giant_step&page=2")
     page.wait_for_selector(SHOWN[tab])
     assert page.evaluate(CONTROLS) == []
     found = page.evaluate(CONTRASTS)
@@ -222,7 +222,7 @@ def test_who_wants_no_motion_gets_none(open_page: Open) -> None:
     def still(page: Any) -> None:
         page.emulate_media(reduced_motion="reduce")
 
-    page = open_page("?tab=watch&view=time&d=32&algorithms=plain&target=z1*z2", prepare=still)
+    page = open_page("?tab=watch&view=time&d=32&algorithms=sgd&target=z1*z2", prepare=still)
     page.wait_for_selector("#algorithms input:checked")
     page.click("#start")
     page.wait_for_selector("#plane-picture .neuron")

@@ -18,16 +18,18 @@ from .direct_step import giant_step, sphere_rows
 SIN, TANH = gd.Target("sin(z)"), Activation("tanh(z)")
 
 
-def bulk_after(step, batch, *, alpha=2.0, width_ratio=1.0, level=1):
+def bulk_after(step, batch, *, readout_ratio=2.0, width_ratio=1.0, level=1):
     layer = readout_law("ones")
     spike = spike_of(SIN, TANH, layer, batch_ratio=batch, step_size=step)
     f = fields(SIN, TANH, layer, spike, row_norms=False, level=level)
-    return Bulk(f, width_ratio, alpha)
+    return Bulk(f, width_ratio, readout_ratio)
 
 
 @pytest.mark.parametrize(("batch", "largest"), [(20.0, 275.6), (2.0, 330.4)])
 def test_edges_and_outliers_of_the_reference(batch, largest):
-    found = gd.predict("sin(z)", "feature_spectrum", alpha=2.0, batch_ratio=batch, step_size=3.0)
+    found = gd.predict(
+        "sin(z)", "feature_spectrum", readout_ratio=2.0, batch_ratio=batch, step_size=3.0
+    )
     before, after = found.edge.values.ravel()
     assert before == pytest.approx(2.09, abs=0.02)
     assert after == pytest.approx(1.45, abs=0.02)
@@ -52,7 +54,12 @@ def test_the_bulk_ends_later_than_that_of_even_samples(step, edge, even):
 def test_the_edge_of_linear_features_is_that_of_a_product_of_two_wishart_matrices():
     """(11 + 5 sqrt 5)/4 for p = d and n = 2 d; a linear step changes no bulk."""
     found = gd.predict(
-        "sin(z)", "feature_spectrum", alpha=2.0, batch_ratio=4.0, step_size=0.7, activation="z"
+        "sin(z)",
+        "feature_spectrum",
+        readout_ratio=2.0,
+        batch_ratio=4.0,
+        step_size=0.7,
+        activation="z",
     )
     expected = (11 + 5 * math.sqrt(5)) / 4
     assert found.edge.values.ravel() == pytest.approx([expected, expected], abs=1e-7)
@@ -60,15 +67,15 @@ def test_the_edge_of_linear_features_is_that_of_a_product_of_two_wishart_matrice
 
 @pytest.mark.parametrize("step", [0.0, 1.5])
 @pytest.mark.parametrize(
-    ("alpha", "width_ratio"), [(2.0, 1.0), (0.8, 1.5), (2.0, 10.0), (3.0, 0.4)]
+    ("readout_ratio", "width_ratio"), [(2.0, 1.0), (0.8, 1.5), (2.0, 10.0), (3.0, 0.4)]
 )
-def test_moments_have_their_closed_forms(step, alpha, width_ratio):
+def test_moments_have_their_closed_forms(step, readout_ratio, width_ratio):
     r"""Mean and mean square of the eigenvalues.
 
     With s = c mu_1^2 + mu_2^2 they are E[s] and
     (E mu_1^2)^2 c^2 (1 + beta) + 2 c E[mu_1^2] E[mu_2^2] + (E mu_2^2)^2 + (p/n) E[s^2].
     """
-    bulk = bulk_after(step, 5.0, alpha=alpha, width_ratio=width_ratio)
+    bulk = bulk_after(step, 5.0, readout_ratio=readout_ratio, width_ratio=width_ratio)
     low, high, _ = bulk.edges()
     angle = np.linspace(0, math.pi, 4001)[1:-1]
     x = low + (high - low) * (1 - np.cos(angle)) / 2
@@ -80,13 +87,13 @@ def test_moments_have_their_closed_forms(step, alpha, width_ratio):
     square = (c * one) ** 2 * (1 + width_ratio) + 2 * c * one * two + two**2
     assert mass.sum() + bulk.zeros == pytest.approx(1, abs=3e-4)
     assert mass @ x == pytest.approx(f.weights @ s, rel=1e-5)
-    expected = square + width_ratio / alpha * (f.weights @ s**2)
+    expected = square + width_ratio / readout_ratio * (f.weights @ s**2)
     assert mass @ x**2 == pytest.approx(expected, rel=1e-5)
 
 
 def test_the_transform_solves_its_equations_on_the_right_sheet():
     """The plain twin of the compiled kernel: the equations themselves, evaluated with NumPy."""
-    bulk = bulk_after(3.0, 20.0, alpha=1.2, width_ratio=0.8)
+    bulk = bulk_after(3.0, 20.0, readout_ratio=1.2, width_ratio=0.8)
     x = np.array([0.05, 0.5, 1.5, 3.0, 200.0])
     tau, V1, change = bulk.transform(x)
     f, c, beta, rho = bulk.fields, bulk.fields.scales.item(), 0.8, 0.8 / 1.2
@@ -102,7 +109,7 @@ def test_the_transform_solves_its_equations_on_the_right_sheet():
 
 def test_the_share_below_counts_zero_eigenvalues():
     found = gd.predict(
-        "sin(z)", "feature_spectrum", alpha=0.5, batch_ratio=20.0, step_size=1.0,
+        "sin(z)", "feature_spectrum", readout_ratio=0.5, batch_ratio=20.0, step_size=1.0,
         eigenvalue=[1e-4, 0.5, 10.0],
     )  # fmt: skip
     below = found.share_below.sel(step=0).values.ravel()
@@ -112,7 +119,7 @@ def test_the_share_below_counts_zero_eigenvalues():
 
 
 def test_what_is_not_covered_is_refused():
-    where = {"alpha": 1.0, "batch_ratio": 1.0, "step_size": 1.0}
+    where = {"readout_ratio": 1.0, "batch_ratio": 1.0, "step_size": 1.0}
     with pytest.raises(gd.OutOfRegime, match="depends on 2 directions.*Theories that do"):
         gd.predict("z1*z2", "feature_spectrum", **where)
     with pytest.raises(gd.OutOfRegime, match="second spike.*Theories that do"):
@@ -133,14 +140,19 @@ def test_spectrum_of_a_real_step(rng, batch):
 
     Would catch: the moments before the step used after it (a distance of 0.1).
     """
-    d, alpha = 400, 2.0
+    d, readout_ratio = 400, 2.0
     theory = gd.predict(
-        "sin(z)", "feature_spectrum", alpha=alpha, batch_ratio=batch, step_size=3.0, width=d
+        "sin(z)",
+        "feature_spectrum",
+        readout_ratio=readout_ratio,
+        batch_ratio=batch,
+        step_size=3.0,
+        width=d,
     )
     W = sphere_rows(rng, d, d)
     moved = giant_step(rng, W, np.ones(d), "tanh(z)", np.sin, 0.0, round(batch * d), 3.0)
     for step, rows in enumerate((W, moved)):
-        values = eigenvalues(rng, rows, round(alpha * d))
+        values = eigenvalues(rng, rows, round(readout_ratio * d))
         one = theory.sel(step=step).squeeze()
         count = d - int(one.outliers)
         expected = np.interp(values[:count], one.eigenvalue, one.share_below)
@@ -153,9 +165,14 @@ def test_spectrum_of_a_real_step(rng, batch):
 @pytest.mark.stat
 def test_an_outlier_of_order_one(rng):
     """A step of the size 1/sqrt(width) makes an eigenvalue just outside the bulk."""
-    d, alpha, batch, step = 300, 2.0, 4.0, 0.25
+    d, readout_ratio, batch, step = 300, 2.0, 4.0, 0.25
     theory = gd.predict(
-        "z", "feature_spectrum", alpha=alpha, batch_ratio=batch, step_size=step, width=d
+        "z",
+        "feature_spectrum",
+        readout_ratio=readout_ratio,
+        batch_ratio=batch,
+        step_size=step,
+        width=d,
     ).sel(step=1)
     assert theory.outliers.item() == 1
     assert 1.2 * theory.edge.item() < theory.largest_eigenvalue.item() < 4 * theory.edge.item()
@@ -165,7 +182,7 @@ def test_an_outlier_of_order_one(rng):
             rng, sphere_rows(rng, d, d), np.ones(d), "tanh(z)", lambda z: z, 0.0, round(batch * d),
             step,
         )  # fmt: skip
-        tops.append(eigenvalues(rng, W, round(alpha * d))[-1])
+        tops.append(eigenvalues(rng, W, round(readout_ratio * d))[-1])
     sem = np.std(tops, ddof=1) / math.sqrt(12)
     gap = abs(np.mean(tops) - theory.largest_eigenvalue.item())
     assert gap < 8.6 * sem + 10 / d * theory.largest_eigenvalue.item()

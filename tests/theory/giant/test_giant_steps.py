@@ -13,14 +13,14 @@ MIXED = "(z1 + z1**2 + z2 - z2**2)/2"
 
 
 @pytest.mark.parametrize(
-    ("alpha", "cosines", "risks"),
+    ("batch_ratio", "cosines", "risks"),
     [
         (16.0, [(0.603, 0.603), (0.804, -0.082), (0.777, -0.160)], [1.500, 1.148, 0.843]),
         (1.0, [(0.267, 0.267), (0.232, 0.033), (0.185, -0.021)], None),
     ],
 )
-def test_table_of_the_reference(alpha, cosines, risks):
-    found = gd.predict(MIXED, "giant_steps", alpha=alpha, step_size=2.0, steps=2)
+def test_table_of_the_reference(batch_ratio, cosines, risks):
+    found = gd.predict(MIXED, "giant_steps", batch_ratio=batch_ratio, step_size=2.0, steps=2)
     positive = found.sel(neuron=2)
     assert positive.readout == 1
     assert positive.gradient_cosine.values[0] == pytest.approx(np.array(cosines), abs=2e-3)
@@ -32,14 +32,15 @@ def test_table_of_the_reference(alpha, cosines, risks):
 @pytest.mark.parametrize(
     ("target", "setting", "neuron", "cosines"),
     [
-        (gd.Target("2*z1 + He2(z1) + z2", noise=0.25), {"alpha": 4.0, "step_size": 1.0}, 2,
+        (gd.Target("2*z1 + He2(z1) + z2", noise=0.25), {"batch_ratio": 4.0, "step_size": 1.0}, 2,
          {1: (0.733, 0.221), 2: (0.714, 0.155)}),
-        (gd.Target("2*z1 + He2(z1) + z2", noise=0.25), {"alpha": 4.0, "step_size": 1.0}, 1,
+        (gd.Target("2*z1 + He2(z1) + z2", noise=0.25), {"batch_ratio": 4.0, "step_size": 1.0}, 1,
          {1: (-0.446, -0.492)}),
-        (gd.Target("z1 + z1*z2"), {"alpha": 8.0, "step_size": 1.5}, 2,
+        (gd.Target("z1 + z1*z2"), {"batch_ratio": 8.0, "step_size": 1.5}, 2,
          {0: (0.817, 0.0), 1: (0.632, 0.446), 2: (0.520, 0.552)}),
         (gd.Target("tanh(z1) + He2(z1)*z2/2"),
-         {"alpha": 4.0, "step_size": 2.0, "activation": "tanh(z)", "bias": {-0.5: 0.5, 0.5: 0.5}},
+         {"batch_ratio": 4.0, "step_size": 2.0, "activation": "tanh(z)", "bias": {-0.5: 0.5,
+         0.5: 0.5}},
          4, {1: (0.479, -0.135)}),
     ],
 )  # fmt: skip
@@ -52,7 +53,7 @@ def test_examples_of_the_reference(target, setting, neuron, cosines):
 
 def test_two_directions_that_tanh_and_relu_see():
     """sigma' of the relu is odd but for a constant: He2(z1) z2 needs a bias, z1 z2 does not."""
-    hidden = {"alpha": 32.0, "step_size": 3.0, "steps": 1}
+    hidden = {"batch_ratio": 32.0, "step_size": 3.0, "steps": 1}
     even, odd = "z1 + He2(z1)*z2/sqrt(2)", "z1 + z1*z2"
 
     def second(target, **more):
@@ -66,11 +67,11 @@ def test_two_directions_that_tanh_and_relu_see():
 
 
 def test_the_first_gradient_has_a_closed_form():
-    r"""cos = c_1 C_1 / sqrt(c_1^2 |C_1|^2 + E[y^2] E[sigma'^2]/alpha) for a centred target."""
-    target, alpha = gd.Target("3*z1 - z2 + He2(z1)", noise=0.5), np.array([0.5, 5.0])
-    found = gd.predict(target, "giant_steps", alpha=alpha, step_size=1.0, steps=1)
+    r"""cos = c_1 C_1 / sqrt(c_1^2 |C_1|^2 + E[y^2] E[sigma'^2]/batch_ratio), centred target."""
+    target, batch_ratio = gd.Target("3*z1 - z2 + He2(z1)", noise=0.5), np.array([0.5, 5.0])
+    found = gd.predict(target, "giant_steps", batch_ratio=batch_ratio, step_size=1.0, steps=1)
     energy = 9 + 1 + 2 + 0.5
-    length = np.sqrt(0.25 * 10 + energy * 0.5 / alpha)
+    length = np.sqrt(0.25 * 10 + energy * 0.5 / batch_ratio)
     first = found.gradient_cosine.sel(step=0, neuron=2).values
     expected = 0.5 * np.array([3.0, -1.0]) / length[:, None]
     assert (np.abs(first - expected) <= 3 * found.gradient_cosine_err.values[:, 0, 1] + 1e-3).all()
@@ -80,7 +81,7 @@ def test_the_first_gradient_has_a_closed_form():
 
 def test_directions_may_be_exchanged_and_flipped():
     """Would catch: a coupling of the direction's index and the points."""
-    setting = {"alpha": 4.0, "step_size": 1.5, "steps": 2}
+    setting = {"batch_ratio": 4.0, "step_size": 1.5, "steps": 2}
     one = gd.predict("z1 + z1*z2", "giant_steps", **setting)
     other = gd.predict("z1*z2 - z2", "giant_steps", **setting)
     a, b = one.gradient_cosine.values, other.gradient_cosine.values
@@ -91,7 +92,7 @@ def test_directions_may_be_exchanged_and_flipped():
 
 def test_a_divergence_is_reported():
     with pytest.raises(gd.NotConverged, match="diverge at step .*smaller than 50"):
-        gd.predict("He3(z1) + z1", "giant_steps", alpha=1.0, step_size=50.0, steps=4)
+        gd.predict("He3(z1) + z1", "giant_steps", batch_ratio=1.0, step_size=50.0, steps=4)
 
 
 def test_bad_arguments_are_refused():
@@ -106,7 +107,7 @@ def test_bad_arguments_are_refused():
         ({"step_size": -1.0}, "step_size must be"),
     ):
         with pytest.raises(gd.BadData, match=message):
-            gd.predict("z1", "giant_steps", **({"alpha": 1.0, "step_size": 1.0} | more))
+            gd.predict("z1", "giant_steps", **({"batch_ratio": 1.0, "step_size": 1.0} | more))
 
 
 def simulated_cosines(rng, *, d, width, n, step, steps):
@@ -129,11 +130,13 @@ def simulated_cosines(rng, *, d, width, n, step, steps):
 @pytest.mark.stat
 def test_gradients_of_three_steps_against_simulation(rng):
     """Would catch: the shared noise left out of M (13 standard errors in the second step)."""
-    d, alpha, step = 300, 2.0, 3.0
-    theory = gd.predict("z1 + z1*z2", "giant_steps", alpha=alpha, step_size=step, steps=2)
+    d, batch_ratio, step = 300, 2.0, 3.0
+    theory = gd.predict(
+        "z1 + z1*z2", "giant_steps", batch_ratio=batch_ratio, step_size=step, steps=2
+    )
     expected = theory.gradient_cosine.sel(neuron=2).values[0]
     runs = np.array([
-        simulated_cosines(rng, d=d, width=100, n=round(alpha * d), step=step, steps=3)
+        simulated_cosines(rng, d=d, width=100, n=round(batch_ratio * d), step=step, steps=3)
         for _ in range(24)
     ])  # fmt: skip
     for t in range(3):

@@ -29,16 +29,16 @@ THREE = {-1.0: 0.3, 1.0: 0.3, 2.0: 0.4}
 
 
 def test_spikes_of_the_reference():
-    found = gd.predict("sin(z)", "one_step", alpha=1.0, **TANH_SIN)
+    found = gd.predict("sin(z)", "one_step", readout_ratio=1.0, **TANH_SIN)
     numbers = [found[name].item() for name in ("spike", "bulk_scale", "alignment")]
     assert numbers == pytest.approx([1.1340555, 1.0189732, 0.9718544], abs=1e-6)
-    found = gd.predict("tanh(z)", "one_step", alpha=1.0, **TANH_TANH)
+    found = gd.predict("tanh(z)", "one_step", readout_ratio=1.0, **TANH_TANH)
     numbers = [found[name].item() for name in ("spike", "bulk_scale", "alignment")]
     assert numbers == pytest.approx([0.6510892, 1.0769061, 0.5634852], abs=1e-6)
 
 
 @pytest.mark.parametrize(
-    ("target", "setting", "alpha", "test", "train"),
+    ("target", "setting", "readout_ratio", "test", "train"),
     [
         ("sin(z)", TANH_SIN, 0.2, 0.0484829, 0.0124938),
         ("sin(z)", TANH_SIN, 0.9, 0.0425039, 0.0168595),
@@ -64,8 +64,8 @@ def test_spikes_of_the_reference():
         ),
     ],
 )  # fmt: skip
-def test_errors_of_the_reference(target, setting, alpha, test, train):
-    found = gd.predict(target, "one_step", alpha=alpha, **setting)
+def test_errors_of_the_reference(target, setting, readout_ratio, test, train):
+    found = gd.predict(target, "one_step", readout_ratio=readout_ratio, **setting)
     assert found.test_mse.item() == pytest.approx(test, abs=1e-6)
     noise = getattr(target, "noise", 0.0)
     assert found.excess_mse.item() == pytest.approx(test - noise, abs=1e-6)
@@ -77,7 +77,7 @@ def test_errors_of_the_reference(target, setting, alpha, test, train):
 
 def test_order_parameters_of_the_reference():
     model = OneStep(SIN, TANH, readout="ones", variant="spiked", batch_ratio=20.0, step_size=3.0)
-    found = model.readout(1, 0, alpha=1.6, width_ratio=1.0, ridge=0.1, width=math.inf)
+    found = model.readout(1, 0, readout_ratio=1.6, width_ratio=1.0, ridge=0.1, width=math.inf)
     numbers = [x.item() for x in (found.m, found.zeta, found.psi, found.Q, found.q)]
     expected = [1.1196766, 0.0579858, 0.1554190, 0.0619625, 0.0684296]
     assert numbers == pytest.approx(expected, abs=1e-6)
@@ -90,7 +90,8 @@ def test_order_parameters_of_the_reference():
 )
 def test_blocks_of_the_reference(width, test, train):
     found = gd.predict(
-        BLOCKS, "one_step", alpha=2.0, batch_ratio=3.0, step_size=1.5, width_ratio=0.8, ridge=0.1,
+        BLOCKS, "one_step", readout_ratio=2.0, batch_ratio=3.0, step_size=1.5, width_ratio=0.8,
+        ridge=0.1,
         variant="spiked", readout=THREE, width=width,
     )  # fmt: skip
     assert found.test_mse.item() == pytest.approx(test, abs=2e-6)
@@ -103,7 +104,7 @@ def test_gaussian_second_layer_of_the_reference():
     # has too few values of u.
     for width, expected, allowed in ((math.inf, 0.0783, 1e-4), (800, 0.0821, 0.0014)):
         found = gd.predict(
-            "sin(z)", "one_step", alpha=2.0, readout="gaussian", width=width, **setting
+            "sin(z)", "one_step", readout_ratio=2.0, readout="gaussian", width=width, **setting
         )
         assert found.test_mse.item() == pytest.approx(expected, abs=allowed)
         assert found.test_mse_err.item() < 2e-4
@@ -112,7 +113,8 @@ def test_gaussian_second_layer_of_the_reference():
 def test_small_step_of_the_reference():
     target = gd.Target("z + (z**2 - 1)/2", noise=0.25)
     found = gd.predict(
-        target, "one_step", alpha=2.0, batch_ratio=2.0, step_size=[0.0, 1.5, 4.0], width_ratio=1.5,
+        target, "one_step", readout_ratio=2.0, batch_ratio=2.0, step_size=[0.0, 1.5, 4.0],
+        width_ratio=1.5,
         ridge=0.3, scaling="small",
     )  # fmt: skip
     expected = [1.0275, 0.93384, 0.8532]
@@ -140,7 +142,7 @@ def test_bounds_of_the_reference():
 def test_optimal_ridge_of_the_reference():
     step = 0.9 / (0.6057055 * 0.6065307)  # a spike of strength 0.9
     best = gd.theory.optimal_ridge(
-        "sin(z)", alpha=20.0, batch_ratio=math.inf, step_size=step, variant="spiked"
+        "sin(z)", readout_ratio=20.0, batch_ratio=math.inf, step_size=step, variant="spiked"
     )
     assert best.at.value == pytest.approx(0.307, rel=0.02)
     assert best.test_mse.value == pytest.approx(0.027701, abs=1e-5)
@@ -167,11 +169,11 @@ def test_windows_have_their_closed_forms(scale):
     assert relu.square == pytest.approx((t * t + c) * below + t * scale * density, abs=1e-11)
 
 
-def one_block(nodes, g, sigma, *, r, c, gamma, noise, alpha, beta, ridge):
+def one_block(nodes, g, sigma, *, r, c, gamma, noise, readout_ratio, beta, ridge):
     """The published equations for one value of u, as they stand, on Gauss-Hermite nodes."""
     z, w = np.polynomial.hermite_e.hermegauss(nodes)
     w = w / w.sum()
-    k, rho, ab = z, math.sqrt(1 - gamma**2), alpha / beta
+    k, rho, ab = z, math.sqrt(1 - gamma**2), readout_ratio / beta
     feature = sigma(r * k[:, None] + math.sqrt(c) * z)
     mu0, mu1 = feature @ w, feature @ (w * z) / math.sqrt(c)
     mu22 = feature**2 @ w - mu0**2 - c * mu1**2
@@ -210,7 +212,7 @@ def one_block(nodes, g, sigma, *, r, c, gamma, noise, alpha, beta, ridge):
 def test_the_published_equations_of_one_block_give_the_same(rng, case):
     """A twin without blocks, with closed Marchenko-Pastur forms in place of the joint iteration."""
     step, batch = rng.uniform(0.5, 3.0), rng.uniform(1.0, 10.0)
-    where = {"alpha": rng.uniform(0.3, 3.0), "ridge": 10 ** rng.uniform(-2, 0.5)}
+    where = {"readout_ratio": rng.uniform(0.3, 3.0), "ridge": 10 ** rng.uniform(-2, 0.5)}
     beta, noise = rng.uniform(0.4, 2.0), rng.uniform(0.0, 0.3)
     found = gd.predict(
         gd.Target("sin(z)", noise=noise), "one_step", batch_ratio=batch, step_size=step,
@@ -233,21 +235,21 @@ def test_a_block_may_be_split():
         for layer in (one, two):
             spike = spike_of(SIN, TANH, layer, batch_ratio=4.0, step_size=2.0)
             f = fields(SIN, TANH, layer, spike, row_norms=row_norms, level=1)
-            found = solve_readout(f, alpha=1.5, width_ratio=1.2, ridge=0.05, width=width)
+            found = solve_readout(f, readout_ratio=1.5, width_ratio=1.2, ridge=0.05, width=width)
             errors.append((found.test, found.train))
         assert errors[0] == pytest.approx(errors[1], rel=1e-9)
 
 
 def test_signs_of_the_second_layer_do_not_matter_if_the_activation_is_odd():
     """Would catch: a wrong sign of u in the spike or in the change of the row norms."""
-    setting = {"batch_ratio": 3.0, "step_size": 1.5, "width": 500.0, "alpha": 2.0}
+    setting = {"batch_ratio": 3.0, "step_size": 1.5, "width": 500.0, "readout_ratio": 2.0}
     ones = gd.predict("sin(z)", "one_step", **setting)
     signs = gd.predict("sin(z)", "one_step", readout="signs", **setting)
     assert signs.test_mse.item() == pytest.approx(ones.test_mse.item(), rel=1e-12)
     layer = ReadoutLaw(np.array([-1.0, 1.0]), np.array([0.5, 0.5]))  # not folded
     spike = spike_of(SIN, TANH, layer, batch_ratio=3.0, step_size=1.5)
     f = fields(SIN, TANH, layer, spike, row_norms=True, level=1)
-    found = solve_readout(f, alpha=2.0, width_ratio=1.0, ridge=0.1, width=500.0)
+    found = solve_readout(f, readout_ratio=2.0, width_ratio=1.0, ridge=0.1, width=500.0)
     assert found.test == pytest.approx(ones.test_mse.item(), rel=1e-8)
 
 
@@ -256,13 +258,14 @@ def test_signs_of_the_second_layer_do_not_matter_if_the_activation_is_odd():
 
 def test_without_a_step_it_is_random_features():
     for width_ratio, ridge in ((0.5, 0.01), (2.0, 1.0)):
-        where = {"alpha": 1.3, "width_ratio": width_ratio, "ridge": ridge}
+        where = {"readout_ratio": 1.3, "width_ratio": width_ratio, "ridge": ridge}
         target = gd.Target("sin(z)", noise=0.2)
         step = gd.predict(target, "one_step", batch_ratio=3.0, step_size=0.0, **where)
         small = gd.predict(
             target, "one_step", batch_ratio=3.0, step_size=0.0, scaling="small", **where
         )
-        plain = gd.predict(target, "random_features", activation="tanh(z)", **where)
+        alike = {"alpha": 1.3, "width_ratio": width_ratio, "ridge": ridge}
+        plain = gd.predict(target, "random_features", activation="tanh(z)", **alike)
         for name in ("test_mse", "train_mse"):
             assert step[name].item() == pytest.approx(small[name].item(), rel=1e-9)
             assert step[name].item() == pytest.approx(plain[name].item(), rel=1e-6)
@@ -271,10 +274,18 @@ def test_without_a_step_it_is_random_features():
 @pytest.mark.parametrize(
     ("name", "text", "axes"),
     [
-        ("one_step", "sin(z2)", {"alpha": 2.0, "step_size": 3.0}),
-        ("one_step", "sin(0.6*z1 - 0.8*z3)", {"alpha": 2.0, "step_size": 3.0, "scaling": "small"}),
+        ("one_step", "sin(z2)", {"readout_ratio": 2.0, "step_size": 3.0}),
+        (
+            "one_step",
+            "sin(0.6*z1 - 0.8*z3)",
+            {"readout_ratio": 2.0, "step_size": 3.0, "scaling": "small"},
+        ),
         ("gradient_spike", "sign(z1)*sign(z1)*sin(z2)", {"step_size": [1.0, 6.0]}),
-        ("feature_spectrum", "sin(z2)", {"alpha": 2.0, "step_size": 3.0, "eigenvalue": [0.1, 1.0]}),
+        (
+            "feature_spectrum",
+            "sin(z2)",
+            {"readout_ratio": 2.0, "step_size": 3.0, "eigenvalue": [0.1, 1.0]},
+        ),
     ],
 )
 def test_a_function_of_one_direction_is_one_in_any_variables(name, text, axes):
@@ -287,7 +298,7 @@ def test_a_function_of_one_direction_is_one_in_any_variables(name, text, axes):
 
 
 def test_optima_of_a_function_of_one_direction_in_any_variable():
-    where = {"alpha": 2.0, "batch_ratio": 8.0, "step_size": 2.0}
+    where = {"readout_ratio": 2.0, "batch_ratio": 8.0, "step_size": 2.0}
     assert gd.theory.optimal_ridge("sin(z2)", **where) == gd.theory.optimal_ridge("sin(z)", **where)
     best = [gd.theory.best_neuron(text, "tanh(z)") for text in ("sin(z3)", "sin(z)")]
     assert best[0] == best[1]
@@ -295,7 +306,10 @@ def test_optima_of_a_function_of_one_direction_in_any_variable():
 
 def test_finite_width_joins_giant_and_small_steps():
     """The step eta/sqrt(p) of a huge width is the small step. Would catch: a lost width term."""
-    width, setting = 1e8, {"alpha": 2.0, "batch_ratio": 2.0, "width_ratio": 1.5, "ridge": 0.3}
+    width, setting = (
+        1e8,
+        {"readout_ratio": 2.0, "batch_ratio": 2.0, "width_ratio": 1.5, "ridge": 0.3},
+    )
     target = gd.Target("z + (z**2 - 1)/2", noise=0.25)
     for eta in (0.7, 1.5, 6.0):
         small = gd.predict(target, "one_step", step_size=eta, scaling="small", **setting)
@@ -313,9 +327,10 @@ def test_finite_width_joins_giant_and_small_steps():
 def test_risks_lie_between_their_bounds():
     step = 0.9 / (0.6057055 * 0.6065307)
     bounds = gd.theory.risk_bounds("sin(z)", "tanh(z)", 0.9)
-    for width_ratio, alpha in ((0.5, 0.5), (1.0, 5.0), (3.0, 200.0)):
+    for width_ratio, readout_ratio in ((0.5, 0.5), (1.0, 5.0), (3.0, 200.0)):
         best = gd.theory.optimal_ridge(
-            "sin(z)", alpha=alpha, width_ratio=width_ratio, batch_ratio=math.inf, step_size=step,
+            "sin(z)", readout_ratio=readout_ratio, width_ratio=width_ratio, batch_ratio=math.inf,
+            step_size=step,
             variant="spiked",
         )  # fmt: skip
         assert bounds.lower.value < best.test_mse.value < bounds.upper.value + 1e-9
@@ -323,7 +338,7 @@ def test_risks_lie_between_their_bounds():
 
 
 def test_optima_are_those_of_a_grid():
-    where = {"alpha": 2.0, "batch_ratio": 8.0}
+    where = {"readout_ratio": 2.0, "batch_ratio": 8.0}
     ridge = gd.theory.optimal_ridge("sin(z)", step_size=2.0, **where)
     grid = ridge.at.value * np.exp(np.linspace(-1, 1, 21))
     curve = gd.predict("sin(z)", "one_step", step_size=2.0, ridge=grid, **where).test_mse
@@ -338,13 +353,13 @@ def test_optima_are_those_of_a_grid():
 
 @pytest.mark.stat  # it is not random, but takes more than a second
 def test_the_best_ridge_may_be_searched_with_the_step():
-    both = gd.theory.optimal_step("sin(z)", alpha=2.0, batch_ratio=8.0, variant="spiked")
+    both = gd.theory.optimal_step("sin(z)", readout_ratio=2.0, batch_ratio=8.0, variant="spiked")
     fixed = gd.theory.optimal_step(
-        "sin(z)", alpha=2.0, batch_ratio=8.0, ridge=0.1, variant="spiked"
+        "sin(z)", readout_ratio=2.0, batch_ratio=8.0, ridge=0.1, variant="spiked"
     )
     assert both.test_mse.value <= fixed.test_mse.value
     ridge = gd.theory.optimal_ridge(
-        "sin(z)", alpha=2.0, batch_ratio=8.0, step_size=both.at.value, variant="spiked"
+        "sin(z)", readout_ratio=2.0, batch_ratio=8.0, step_size=both.at.value, variant="spiked"
     )
     assert ridge.at.value == pytest.approx(both.ridge, rel=1e-2)
 
@@ -353,12 +368,12 @@ def test_the_best_ridge_may_be_searched_with_the_step():
 @pytest.mark.parametrize("batch", [1.5, 300.0, math.inf])
 def test_kinks_and_steep_targets_keep_their_errors(target, batch):
     """The stated error covers what a rule of twice the resolution changes."""
-    found = gd.predict(target, "one_step", alpha=1.5, batch_ratio=batch, step_size=0.7)
+    found = gd.predict(target, "one_step", readout_ratio=1.5, batch_ratio=batch, step_size=0.7)
     model = OneStep(
         gd.Target(target), TANH, readout="ones", variant="gradient", batch_ratio=batch,
         step_size=0.7,
     )  # fmt: skip
-    fine = model.readout(4, 0, alpha=1.5, width_ratio=1.0, ridge=0.1, width=math.inf)
+    fine = model.readout(4, 0, readout_ratio=1.5, width_ratio=1.0, ridge=0.1, width=math.inf)
     assert abs(found.test_mse.item() - fine.test) <= found.test_mse_err.item() + 1e-12
     assert found.test_mse_err.item() < 1e-6
 
@@ -373,7 +388,7 @@ def test_a_point_takes_less_than_two_milliseconds():
                 SIN, TANH, readout="ones", variant="gradient", batch_ratio=20.0,
                 step_size=step_size,
             )  # fmt: skip
-            model.point(alpha=1.6, width_ratio=1.0, ridge=0.1, width=math.inf)
+            model.point(readout_ratio=1.6, width_ratio=1.0, ridge=0.1, width=math.inf)
 
     assert reference_time(ten_points) / 10 < 2e-3
 
@@ -383,13 +398,13 @@ def test_a_point_takes_less_than_two_milliseconds():
 
 def test_a_large_bulk_is_warned_of_with_the_size_of_the_bias():
     with pytest.warns(KnownBias, match="c = 2.52 .* about 12 % above"):
-        found = gd.predict("sin(z)", "one_step", alpha=2.0, batch_ratio=1.0, step_size=6.0)
+        found = gd.predict("sin(z)", "one_step", readout_ratio=2.0, batch_ratio=1.0, step_size=6.0)
     share = found.known_bias.item() / found.test_mse.item()
     assert 0.05 < share < 0.2  # simulations at this point: 0.05 to 0.10
-    quiet = gd.predict("sin(z)", "one_step", alpha=2.0, batch_ratio=20.0, step_size=3.0)
+    quiet = gd.predict("sin(z)", "one_step", readout_ratio=2.0, batch_ratio=20.0, step_size=3.0)
     assert 0 < quiet.known_bias.item() < 1e-3 * quiet.test_mse.item()
     spiked = gd.predict(
-        "sin(z)", "one_step", alpha=2.0, batch_ratio=1.0, step_size=6.0, variant="spiked"
+        "sin(z)", "one_step", readout_ratio=2.0, batch_ratio=1.0, step_size=6.0, variant="spiked"
     )
     assert spiked.known_bias.item() == 0
 
@@ -415,7 +430,9 @@ def test_a_large_bulk_is_warned_of_with_the_size_of_the_bias():
 def test_what_is_not_covered_is_refused(target, more, error, message):
     with pytest.raises(error, match=message):
         gd.predict(
-            target, "one_step", **({"alpha": 1.0, "batch_ratio": 2.0, "step_size": 1.0} | more)
+            target,
+            "one_step",
+            **({"readout_ratio": 1.0, "batch_ratio": 2.0, "step_size": 1.0} | more),
         )
 
 
@@ -424,4 +441,4 @@ def test_bounds_are_about_one_direction():
         with pytest.raises(gd.OutOfRegime, match="one direction"):
             function("z1*z2", "tanh(z)")
     with pytest.raises(gd.OutOfRegime, match="one direction"):
-        gd.theory.optimal_ridge("z1*z2", alpha=1.0, batch_ratio=1.0, step_size=1.0)
+        gd.theory.optimal_ridge("z1*z2", readout_ratio=1.0, batch_ratio=1.0, step_size=1.0)

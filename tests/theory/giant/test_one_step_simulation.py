@@ -19,7 +19,7 @@ def values_of(rng, readout, width):
 
 @pytest.mark.stat
 @pytest.mark.parametrize(
-    ("activation", "noise", "alpha", "setting"),
+    ("activation", "noise", "readout_ratio", "setting"),
     [
         ("tanh(z)", 0.0, 1.6, {"batch_ratio": 20.0, "step_size": 3.0, "ridge": 0.1}),
         ("tanh(z)", 0.1, 2.0,
@@ -29,11 +29,12 @@ def values_of(rng, readout, width):
          {"batch_ratio": 8.0, "step_size": 2.0, "ridge": 0.05, "readout": {0.5: 0.5, 2.0: 0.5}}),
     ],
 )  # fmt: skip
-def test_real_gradient_steps_follow_the_theory(rng, activation, noise, alpha, setting):
+def test_real_gradient_steps_follow_the_theory(rng, activation, noise, readout_ratio, setting):
     """Would catch: gamma = 1 (by 17 standard errors in the first case)."""
     p = round(setting.get("width_ratio", 1.0) * D)
     theory = gd.predict(
-        gd.Target("sin(z)", noise=noise), "one_step", alpha=alpha, activation=activation, width=p,
+        gd.Target("sin(z)", noise=noise), "one_step", readout_ratio=readout_ratio,
+        activation=activation, width=p,
         **setting,
     )  # fmt: skip
     runs = []
@@ -44,7 +45,9 @@ def test_real_gradient_steps_follow_the_theory(rng, activation, noise, alpha, se
             round(setting["batch_ratio"] * D), setting["step_size"],
         )  # fmt: skip
         runs.append(
-            ridge_errors(rng, W, activation, np.sin, noise, round(alpha * D), setting["ridge"])
+            ridge_errors(
+                rng, W, activation, np.sin, noise, round(readout_ratio * D), setting["ridge"]
+            )
         )
     test, train = np.array(runs).T
     # Relative corrections of order 1/d, with a factor that grows to 5 next to strong spikes. The
@@ -59,11 +62,15 @@ def test_a_step_of_a_tenth_is_small_beside_a_width_of_200(rng):
 
     Would catch: the jump at step zero taken for that of networks.
     """
-    alpha, setting = 2.0, {"batch_ratio": 4.0, "step_size": [0.0, 1e-6, 0.1], "ridge": 0.1}
-    wide = gd.predict("sin(z)", "one_step", alpha=alpha, **setting).test_mse.values[0]
+    readout_ratio, setting = 2.0, {"batch_ratio": 4.0, "step_size": [0.0, 1e-6, 0.1], "ridge": 0.1}
+    wide = gd.predict("sin(z)", "one_step", readout_ratio=readout_ratio, **setting).test_mse.values[
+        0
+    ]
     assert wide[0] / wide[1] > 1.9
     assert wide[1] == pytest.approx(wide[2], rel=0.01)
-    theory = gd.predict("sin(z)", "one_step", alpha=alpha, width=D, **setting).test_mse.values[0]
+    theory = gd.predict(
+        "sin(z)", "one_step", readout_ratio=readout_ratio, width=D, **setting
+    ).test_mse.values[0]
     assert theory[1] == pytest.approx(theory[0], rel=1e-6)
     for step, expected in zip((0.0, 0.1), theory[[0, 2]], strict=True):
         runs = []
@@ -71,7 +78,9 @@ def test_a_step_of_a_tenth_is_small_beside_a_width_of_200(rng):
             W = giant_step(
                 rng, sphere_rows(rng, D, D), np.ones(D), "tanh(z)", np.sin, 0.0, 4 * D, step
             )
-            runs.append(ridge_errors(rng, W, "tanh(z)", np.sin, 0.0, round(alpha * D), 0.1)[0])
+            runs.append(
+                ridge_errors(rng, W, "tanh(z)", np.sin, 0.0, round(readout_ratio * D), 0.1)[0]
+            )
         assert within(runs, expected, 5 / D * expected)
         assert not within(runs, wide[2], 5 / D * expected)
 
@@ -83,7 +92,8 @@ def test_spiked_features_of_three_blocks_follow_the_theory(rng):
     setting = {"batch_ratio": 3.0, "step_size": 1.5}
     p = round(0.8 * D)
     theory = gd.predict(
-        link, "one_step", alpha=2.0, width_ratio=0.8, ridge=0.1, variant="spiked", readout=readout,
+        link, "one_step", readout_ratio=2.0, width_ratio=0.8, ridge=0.1, variant="spiked",
+        readout=readout,
         width=p, **setting,
     )  # fmt: skip
     model = OneStep(
@@ -120,7 +130,7 @@ def test_rescaled_rows_change_the_risk_as_predicted(rng):
     Would catch: B of the other sign, B left out.
     """
     setting = {"batch_ratio": 20.0, "step_size": 3.0}
-    where = {"alpha": 1.6, "width_ratio": 1.0, "ridge": 0.1, "width": float(D)}
+    where = {"readout_ratio": 1.6, "width_ratio": 1.0, "ridge": 0.1, "width": float(D)}
     spiked, gradient = (
         OneStep(
             gd.Target("sin(z)"), gd.Activation("tanh(z)"), readout="ones", variant=variant,

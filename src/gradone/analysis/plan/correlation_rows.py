@@ -11,24 +11,18 @@ from ...targets.frame import natural_frame
 from ...targets.language.expression import Expression
 from ..correlation.hermite_blocks import HermiteBlocks
 from ..correlation.hermite_terms import hermite_terms
-from ..correlation.leap import LeapRecord, giant_step_staircase
+from ..correlation.leap import giant_step_staircase
 from ..correlation.plateau import plateau
 from ..subspace import Subspace
+from .case import Case
 from .row import PlanRow, Sizes
 
 _TABLE = (0, 1, 2)  # powers of d in the table of plateaus
 
 
-def correlation_rows(expression: Expression, record: LeapRecord, sizes: Sizes) -> list[PlanRow]:
-    """Kernel, giant steps, residual step and one-pass SGD."""
-    rows = [kernel_row(expression, sizes), *giant_step_rows(expression, record, sizes)]
-    residual = residual_row(expression, sizes)
-    rows += [residual] if residual is not None else []
-    return [*rows, sgd_row(expression, record, sizes)]
-
-
-def kernel_row(expression: Expression, sizes: Sizes) -> PlanRow:
+def kernel_row(case: Case) -> PlanRow:
     r"""Kernels and random features: the degrees up to :math:`\kappa`, no direction."""
+    expression, sizes = case.expression, case.sizes
     polynomial = expression.polynomial
     exponent = math.inf if polynomial is None else float(polynomial.degree)
     least = min(sizes.data_exponent, sizes.width_exponent)
@@ -48,8 +42,9 @@ def kernel_row(expression: Expression, sizes: Sizes) -> PlanRow:
     return _with_table(_fitted(row, expression, Subspace.zero(expression.r), sizes), expression)
 
 
-def giant_step_rows(expression: Expression, record: LeapRecord, sizes: Sizes) -> list[PlanRow]:
+def giant_step_rows(case: Case) -> list[PlanRow]:
     """One giant step at its own scale, and T steps with n of order d."""
+    expression, record, sizes = case.expression, case.record, case.sizes
     rows = []
     staircase = giant_step_staircase(expression)
     cites = ("ba2022onestep", "dandi2023giant")
@@ -93,8 +88,9 @@ def giant_step_rows(expression: Expression, record: LeapRecord, sizes: Sizes) ->
     return rows
 
 
-def residual_row(expression: Expression, sizes: Sizes) -> PlanRow | None:
+def residual_row(case: Case) -> PlanRow | None:
     """Step on the residual of a linear fit: the range of the expected Hessian."""
+    expression, sizes = case.expression, case.sizes
     framed, frame = natural_frame(expression)
     try:
         blocks = HermiteBlocks(framed, 2)
@@ -135,8 +131,9 @@ def _residual_needs(r: int, degree: str) -> str:
     return f"n ~ {r} d^2 + d {r}^{degree}" if r > 1 else "n ~ d^2"
 
 
-def sgd_row(expression: Expression, record: LeapRecord, sizes: Sizes) -> PlanRow:
+def sgd_row(case: Case) -> PlanRow:
     """One-pass SGD: d, d log d or d^(k-1) samples for a leap of order 1, 2 or k."""
+    expression, record, sizes = case.expression, case.record, case.sizes
     orders = [step.order for step in record.steps]
     exponent = max((max(1.0, k - 1.0) for k in orders), default=math.inf)
     is_all = record.exponent.value is not None

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
-from ...targets.hierarchy import HierarchicalTarget
+from .case import Case
 from .correlation_rows import scaling
-from .row import PlanRow, Sizes
+from .row import PlanRow
 
 _NAMES = {
     "lazy": "kernel, random features",
@@ -16,39 +17,33 @@ _NAMES = {
 }
 
 
-def depth_rows(target: HierarchicalTarget, sizes: Sizes) -> list[PlanRow]:
-    """One row for each kind of learner of a hierarchical target."""
+def depth_row(case: Case, network: str) -> PlanRow | None:
+    """Row of a kind of network for a hierarchical target; None if another says the same."""
     from ..depth.exponents import learning_stages, required_exponent
     from ..depth.plateaus import plateau
 
-    rows = []
-    has_levels = len(learning_stages(target, "deep")) > len(learning_stages(target, "three_layer"))
-    for learner, name in _NAMES.items():
-        if learner == "deep" and not has_levels:
-            continue  # with one level of features, three layers are as deep as the target
-        exponent = required_exponent(target, learner)  # type: ignore[arg-type]
-        stages = learning_stages(target, learner)  # type: ignore[arg-type]
-        power = sizes.data_exponent
-        if learner == "lazy":
-            power = min(power, sizes.width_exponent)
-        learned = [stage.learns for stage in stages if stage.exponent <= power]
-        if learner == "lazy":
-            learned = [f"degree {math.floor(power + 1e-9)} and less"]
-        error = plateau(target, power, learner)  # type: ignore[arg-type]
-        if error.value >= plateau(target, 0.0, learner).value * (1 - 1e-9):  # type: ignore[arg-type]
-            learned = []
-        path = [f"{s.layer}: {s.learns} at d^{s.exponent:g}" for s in stages]
-        rows.append(
-            PlanRow(
-                name,
-                scaling(exponent),
-                exponent,
-                power - exponent,
-                "; ".join(path),
-                here=", ".join(learned) or "nothing",
-                plateau=error,
-                note=error.note,
-                cites=("dandi2025depth", "nichani2023three"),
-            )
-        )
-    return rows
+    target: Any = case.target
+    kind: Any = network
+    stages = learning_stages(target, kind)
+    if kind == "deep" and len(stages) <= len(learning_stages(target, "three_layer")):
+        return None  # with one level of features, three layers are as deep as the target
+    exponent, power = required_exponent(target, kind), case.sizes.data_exponent
+    learned = [stage.learns for stage in stages if stage.exponent <= power]
+    if kind == "lazy":
+        power = min(power, case.sizes.width_exponent)
+        learned = [f"degree {math.floor(power + 1e-9)} and less"]
+    error = plateau(target, power, kind)
+    if error.value >= plateau(target, 0.0, kind).value * (1 - 1e-9):
+        learned = []
+    path = [f"{s.layer}: {s.learns} at d^{s.exponent:g}" for s in stages]
+    return PlanRow(
+        _NAMES[kind],
+        scaling(exponent),
+        exponent,
+        power - exponent,
+        "; ".join(path),
+        here=", ".join(learned) or "nothing",
+        plateau=error,
+        note=error.note,
+        cites=("dandi2025depth", "nichani2023three"),
+    )

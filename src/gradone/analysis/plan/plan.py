@@ -1,4 +1,4 @@
-"""Plans: which algorithm learns a target, from how much data, and the error that remains."""
+"""Plans as text, table and numbers."""
 
 from __future__ import annotations
 
@@ -7,20 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...base.errors import BadData
-from ...targets.hierarchy import HierarchicalTarget
-from ...targets.sampled import Sampled, whole_number
-from ...targets.target import Target
-from ..correlation.leap import LeapRecord, leap_record
-from .bounds import Bound, csq_bound, sq_bound
-from .correlation_rows import correlation_rows
-from .depth_rows import depth_rows
-from .query_rows import query_rows
+from ...targets.sampled import Sampled
+from .bounds import Bound
 from .row import PlanRow, Sizes, finite
 
 
 @dataclass(frozen=True, repr=False)
 class Plan:
-    """Answer of :func:`plan`.
+    """Answer of :func:`gradone.plan`.
 
     Parameters
     ----------
@@ -136,73 +130,6 @@ class Plan:
             f"<table><caption>{html.escape(caption)}</caption>"
             f"<thead><tr>{_cells(head, 'th')}</tr></thead><tbody>{body}</tbody></table>"
         )
-
-
-def plan(
-    target: Sampled | str, *, d: int = 1000, n: int | None = None, width: int | None = None
-) -> Plan:
-    r"""Which algorithm learns a target, from how much data, and what it leaves unlearned.
-
-    Parameters
-    ----------
-    target : Target, hierarchical target or str
-        What is to be learned; a text stands for a noiseless :class:`.Target`.
-    d, n, width : int
-        Input dimension, number of samples (5 d if not given), number of neurons or random
-        features (d if not given).
-
-    Returns
-    -------
-    Plan
-        Rows sorted by the data that the algorithms need.
-
-    Notes
-    -----
-    Scalings hold up to constants unless a row has one; the margin :math:`\log n/\log d` minus the
-    exponent says how clearly the sizes at hand are above or below. The error left is that of the
-    large-d theory, with the directions learned exactly.
-
-    Examples
-    --------
-    >>> p = plan(Target("z1 + He2(z2) + He2(z1)*z2 + He4(z1)*He2(z2)*z3 + He2(z2)*He2(z3)"))
-    >>> for row in p.staircase:
-    ...     print(row.steps, [e.value for e in row.plateaus])
-    0 [57.0, 56.0, 54.0]
-    1 [56.0, 54.0, 52.0]
-    2 [52.0, 4.0, 0.0]
-    3 [0.0, 0.0, 0.0]
-    """
-    if isinstance(target, str):
-        target = Target(target)
-    d = whole_number("d", d, least=2)
-    n = whole_number("n", 5 * d if n is None else n)
-    sizes = Sizes(d, n, whole_number("width", d if width is None else width))
-    if isinstance(target, HierarchicalTarget):
-        return Plan(target, sizes, _ranked(depth_rows(target, sizes)))
-    if not isinstance(target, Target):
-        raise BadData(f"a plan needs a Target or a hierarchical target, got {target!r}")
-    if sizes.d < target.r:
-        raise BadData(f"d must be at least r = {target.r}, got {sizes.d}")
-    from ..queries.learnability import learnability
-
-    expression = target.regression
-    record = leap_record(expression)
-    answer = learnability(target.joint, target.noise, target.q)
-    rows = correlation_rows(expression, record, sizes) + query_rows(expression, answer, sizes)
-    bounds = [csq_bound(sizes.d, k) for k in _orders(record)]
-    if answer.generative_exponent.value is not None:
-        bounds.append(sq_bound(answer.generative_exponent.value))
-    return Plan(target, sizes, _ranked(rows), tuple(bounds))
-
-
-def _orders(record: LeapRecord) -> list[int]:
-    """Orders that bound correlation queries: for the first direction, and for all of them."""
-    known = {record.information.value, record.exponent.value} - {None}
-    return sorted(k for k in known if k is not None)
-
-
-def _ranked(rows: list[PlanRow]) -> tuple[PlanRow, ...]:
-    return tuple(sorted(rows, key=lambda row: row.rank))
 
 
 def _columns(name: str, needs: str, margin: str, error: str, here: str) -> str:

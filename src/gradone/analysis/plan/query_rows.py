@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ...base.estimate import Estimate
 from ...targets.language.expression import Expression
 from ..subspace import Subspace
+from .case import Case
 from .correlation_rows import learned_here, plateau_or_reason, samples_of_leap, scaling
 from .row import PlanRow, Sizes
 
@@ -19,17 +20,9 @@ _UNKNOWN = "unknown"
 _PROPORTIONAL = 0.1  # fewer samples per dimension are not "a number proportional to d"
 
 
-def query_rows(expression: Expression, answer: Learnability, sizes: Sizes) -> list[PlanRow]:
-    """Data reuse, Bayes-AMP and the optimal spectral method."""
-    return [
-        reuse_row(expression, answer, sizes),
-        amp_row(expression, answer, sizes),
-        spectral_row(expression, answer, sizes),
-    ]
-
-
-def reuse_row(expression: Expression, answer: Learnability, sizes: Sizes) -> PlanRow:
+def reuse_row(case: Case) -> PlanRow:
     """Batches seen twice, or extra-gradient steps: the generative staircase."""
+    expression, answer, sizes = case.expression, case.learnability, case.sizes
     stages = answer.stages
     orders = [stage.order for stage in stages]
     exponent = max((max(1.0, k - 1.0) for k in orders), default=math.inf)
@@ -59,8 +52,9 @@ def reuse_row(expression: Expression, answer: Learnability, sizes: Sizes) -> Pla
     )
 
 
-def amp_row(expression: Expression, answer: Learnability, sizes: Sizes) -> PlanRow:
+def amp_row(case: Case) -> PlanRow:
     """Bayes-AMP: every stage whose threshold n/d has passed."""
+    expression, answer, sizes = case.expression, case.learnability, case.sizes
     opened = [s for s in answer.stages if math.isfinite(s.threshold.value)]
     alpha = sizes.n / sizes.d
     reached, is_sure = Subspace.zero(expression.r), True
@@ -89,8 +83,9 @@ def amp_row(expression: Expression, answer: Learnability, sizes: Sizes) -> PlanR
     return row if is_sure else replace(row, here=f"{row.here}, at best")
 
 
-def spectral_row(expression: Expression, answer: Learnability, sizes: Sizes) -> PlanRow:
+def spectral_row(case: Case) -> PlanRow:
     """Optimal spectral method: the first stage only."""
+    expression, answer, sizes = case.expression, case.learnability, case.sizes
     first = [s for s in answer.stages[:1] if math.isfinite(s.threshold.value)]
     alpha = sizes.n / sizes.d
     is_open = bool(first) and _is_open(first[0], alpha)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...base.curves import curve
-from ...charts import PALETTE, Axis, Chart, Panels, color_of, line, points, vline
+from ...charts import PALETTE, Axis, Chart, Panels, line, points, vline
 from ...theory.bayes.amp_thresholds import amp_thresholds
 from ...theory.predict import predict
 from .._checks import agrees, diagonal, mean_and_error, setting
@@ -26,7 +26,7 @@ GRID = (
     *(0.2, 0.55, 0.6, 0.7, 0.8, 0.95, 1.1, 1.2, 1.3, 1.38, 1.45, 1.5, 2.0, 2.45, 2.5, 2.6),
     *(2.8, 3.0, 3.2, 3.4, 3.6, 3.8, 4.0, 4.3, 4.6, 5.0, 5.4, 5.8),
 )
-FIRST, SECOND = color_of("bayes_amp"), PALETTE["vermillion"]
+FIRST, SECOND = PALETTE["blue"], PALETTE["vermillion"]
 
 
 def thresholds(target: str) -> xr.Dataset:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...charts import Axis, Chart, Panels, color_of, line, points, vline
+from ...charts import PALETTE, Axis, Chart, Panels, line, points, vline
 from ...theory.predict import predict
 from .._checks import agrees, diagonal, mean_and_error, setting
 from .._figure import FIGURES, Claim, Data, GalleryFigure, Size
@@ -22,7 +22,7 @@ THRESHOLD = math.pi**2 / 4
 # Dimension and replicates; simulated n/d.
 SIZES = {"small": (400, 8), "paper": (2000, 24)}
 ALPHA = (1.0, 1.75, 2.25, 3.0, 3.5, 4.0, 4.5, 5.25, 6.0)
-BLUE = color_of("bayes_amp")
+BLUE = PALETTE["blue"]
 
 
 @FIGURES.add("parity-amp")

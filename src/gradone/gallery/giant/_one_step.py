@@ -18,17 +18,17 @@ def one_step(
     batch_ratio: float,
     width_ratio: float,
     step_size: float,
-    alpha: float | None = None,
+    readout_ratio: float | None = None,
     replicate: int = 0,
     **given: Any,
 ) -> tuple[Any, Sample]:
     """Fitted learner and its sample: rows of the step, then those of the readout.
 
-    Without biases, symmetric pairs and standardization; `alpha` are the samples of the readout per
-    dimension, two if there is none.
+    Without biases, symmetric pairs and standardization; `readout_ratio` are the samples of the
+    readout per dimension; without it there are two.
     """
     batch = round(batch_ratio * d)
-    rest = 2 if alpha is None else round(alpha * d)
+    rest = 2 if readout_ratio is None else round(readout_ratio * d)
     sample = target.sample(batch + rest, d, seed=0, replicate=replicate, dtype="float32")
     learner = LEARNERS["giant_step"](
         round(width_ratio * d),

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .._memo import Memo
 
 TARGET = "sin(z)"
-ALPHA, BATCH_RATIO, STEP_SIZE = 2.0, 8.0, 3.0
+READOUT_RATIO, BATCH_RATIO, STEP_SIZE = 2.0, 8.0, 3.0
 SIZES: dict[Size, int] = {"small": 1000, "paper": 3000}  # d, and the width
 _BINS = np.linspace(0.0, 2.5, 51)
 
@@ -40,7 +40,7 @@ def measured(d: int) -> xr.Dataset:
         readout="ones",
         init=start,
     )
-    fresh = target.sample(round(ALPHA * d), d, seed=1, dtype="float32").X
+    fresh = target.sample(round(READOUT_RATIO * d), d, seed=1, dtype="float32").X
     values = []
     for weights in (start.astype(np.float32), learner.weights_):
         features = np.tanh(fresh @ weights.T)
@@ -51,7 +51,12 @@ def measured(d: int) -> xr.Dataset:
         {"step": [0, 1], "neuron": np.arange(d)},
         source="simulation:giant_step",
         target=TARGET,
-        params={"d": d, "alpha": ALPHA, "batch_ratio": BATCH_RATIO, "step_size": STEP_SIZE},
+        params={
+            "d": d,
+            "readout_ratio": READOUT_RATIO,
+            "batch_ratio": BATCH_RATIO,
+            "step_size": STEP_SIZE,
+        },
         seed=0,
     )
 
@@ -74,7 +79,7 @@ class FeatureSpectrumFigure(GalleryFigure):
         theory = predict(
             TARGET,
             "feature_spectrum",
-            alpha=ALPHA,
+            readout_ratio=READOUT_RATIO,
             batch_ratio=BATCH_RATIO,
             step_size=STEP_SIZE,
             width=float(d),
@@ -84,7 +89,7 @@ class FeatureSpectrumFigure(GalleryFigure):
 
     def draw(self, data: Data) -> Chart | Panels:
         """One panel before and one after the step."""
-        theory, runs = data["theory"].isel(alpha=0), data["simulation"]
+        theory, runs = data["theory"].isel(readout_ratio=0), data["simulation"]
         middle = (_BINS[1:] + _BINS[:-1]) / 2
         charts = []
         for step, title in enumerate(("before", "after one giant step")):
@@ -109,7 +114,7 @@ class FeatureSpectrumFigure(GalleryFigure):
 
     def claims(self, data: Data) -> list[Claim]:
         """Distance of the spectra from the theory, and the outlier."""
-        theory, runs = data["theory"].isel(alpha=0), data["simulation"]
+        theory, runs = data["theory"].isel(readout_ratio=0), data["simulation"]
         shares = theory.share_below.values
         found = []
         gaps = {}

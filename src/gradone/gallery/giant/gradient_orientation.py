@@ -25,7 +25,7 @@ TARGETS = {
     "stuck": "z1 + z2 + He2(z1) + He2(z2)",
 }
 STEPS = 6
-ALPHA = 16.0
+BATCH_RATIO = 16.0
 _STEP_SIZE = 2.0
 SIZES: dict[Size, tuple[int, int]] = {"small": (512, 128), "paper": (1024, 256)}  # d, width
 _ROTATION = np.array([[1.0, 1.0], [1.0, -1.0]]) / np.sqrt(2)
@@ -33,7 +33,7 @@ _ROTATION = np.array([[1.0, 1.0], [1.0, -1.0]]) / np.sqrt(2)
 
 def neurons(name: str, d: int, width: int) -> xr.Dataset:
     """Overlaps of the neurons with v and w after every step, each with a fresh batch."""
-    n = round(ALPHA * d)
+    n = round(BATCH_RATIO * d)
     sample = Target(TARGETS[name]).sample(STEPS * n + n, d, seed=0, dtype="float32")
     learner = LEARNERS["giant_step"](
         width,
@@ -62,16 +62,16 @@ def neurons(name: str, d: int, width: int) -> xr.Dataset:
 
 def limit(name: str) -> xr.Dataset:
     """Overlaps of the classes a = 1 and a = -1 with v and w in the limit."""
-    given: dict[str, Any] = {"alpha": ALPHA, "step_size": _STEP_SIZE, "steps": STEPS}
+    given: dict[str, Any] = {"batch_ratio": BATCH_RATIO, "step_size": _STEP_SIZE, "steps": STEPS}
     found = predict(TARGETS[name], "giant_steps", readout="signs", bias=0.0, **given)
-    M = found.overlap.isel(alpha=0).values @ _ROTATION.T
+    M = found.overlap.isel(batch_ratio=0).values @ _ROTATION.T
     dims = ("step", "neuron", "direction")
     return curve(
         {"overlap": (dims, M), "overlap_err": (dims, np.zeros_like(M))},
         {"step": found.step.values, "neuron": found.neuron.values, "direction": [1, 2]},
         source="theory:giant_steps",
         target=TARGETS[name],
-        params={"alpha": ALPHA, "step_size": _STEP_SIZE},
+        params={"batch_ratio": BATCH_RATIO, "step_size": _STEP_SIZE},
     )
 
 

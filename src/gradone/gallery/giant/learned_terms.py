@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...analysis.plan import plan
+from ...algorithms.plan import plan
 from ...base.curves import curve
 from ...charts import Axis, Chart, Panels, average, bar, points
 from ...learners import LEARNERS

@@ -29,11 +29,13 @@ PANELS = {
     "steps": ((0.0, 20.0), (1.0, 20.0), (3.0, 20.0)),
     "batches": ((3.0, 2.0), (3.0, 5.0), (3.0, 20.0)),
 }
-ALPHAS = (0.5, 1.0, 1.6, 2.5, 4.0)
+READOUT_RATIOS = (0.5, 1.0, 1.6, 2.5, 4.0)
 SIZES: dict[Size, tuple[int, int]] = {"small": (300, 8), "paper": (1000, 16)}  # d, replicates
 
 
-def measured(step: float, batch_ratio: float, alpha: float, d: int, replicates: int) -> xr.Dataset:
+def measured(
+    step: float, batch_ratio: float, readout_ratio: float, d: int, replicates: int
+) -> xr.Dataset:
     """Error on fresh samples in each run."""
     target = Target(TARGET)
     values = np.empty(replicates)
@@ -44,7 +46,7 @@ def measured(step: float, batch_ratio: float, alpha: float, d: int, replicates: 
             batch_ratio=batch_ratio,
             width_ratio=1.0,
             step_size=step,
-            alpha=alpha,
+            readout_ratio=readout_ratio,
             replicate=replicate,
             activation=ACTIVATION,
             readout="ones",
@@ -60,7 +62,12 @@ def measured(step: float, batch_ratio: float, alpha: float, d: int, replicates: 
         {"replicate": np.arange(replicates)},
         source="simulation:giant_step",
         target=TARGET,
-        params={"d": d, "step_size": step, "batch_ratio": batch_ratio, "alpha": alpha},
+        params={
+            "d": d,
+            "step_size": step,
+            "batch_ratio": batch_ratio,
+            "readout_ratio": readout_ratio,
+        },
         seed=0,
     )
 
@@ -70,7 +77,7 @@ def predicted(step: float, batch_ratio: float, width: int) -> xr.Dataset:
     return predict(
         TARGET,
         "one_step",
-        alpha=np.geomspace(0.4, 5.0, 40),
+        readout_ratio=np.geomspace(0.4, 5.0, 40),
         step_size=step,
         batch_ratio=batch_ratio,
         activation=ACTIVATION,
@@ -94,15 +101,20 @@ class OneStepRisk(GalleryFigure):
     budget = {"small": 100.0, "paper": 1500.0}
 
     def compute(self, size: Size, memo: Memo) -> dict[str, xr.Dataset]:
-        """Errors against alpha for each pair of step and batch; the barrier and the bounds."""
+        """Errors for each pair of step and batch; the barrier and the bounds."""
         import xarray as xr
 
         d, replicates = SIZES[size]
         found = {}
         for step, batch in sorted({pair for pairs in PANELS.values() for pair in pairs}):
-            runs = [memo(measured, step, batch, alpha, d, replicates) for alpha in ALPHAS]
-            joined = xr.concat(runs, dim="alpha", combine_attrs="override")
-            found[f"simulation {step:g} {batch:g}"] = joined.assign_coords(alpha=list(ALPHAS))
+            runs = [
+                memo(measured, step, batch, readout_ratio, d, replicates)
+                for readout_ratio in READOUT_RATIOS
+            ]
+            joined = xr.concat(runs, dim="readout_ratio", combine_attrs="override")
+            found[f"simulation {step:g} {batch:g}"] = joined.assign_coords(
+                readout_ratio=list(READOUT_RATIOS)
+            )
             found[f"theory {step:g} {batch:g}"] = memo(predicted, step, batch, d)
         found["levels"] = levels(float(found["theory 3 20"].spike.values.flat[0]))
         return found
@@ -122,11 +134,11 @@ class OneStepRisk(GalleryFigure):
                 theory = data[f"theory {step:g} {batch:g}"]
                 mean, error = average(data[f"simulation {step:g} {batch:g}"], "excess_mse")
                 name = f"$s = {step:g}$" if panel == "steps" else f"$n_0 = {batch:g} d$"
-                x = theory.alpha.values
+                x = theory.readout_ratio.values
                 y = theory.excess_mse.values.reshape(len(x))
                 series += [
                     line(name, x, y, color=color),
-                    points("", ALPHAS, mean.values, error.values, color=color),
+                    points("", READOUT_RATIOS, mean.values, error.values, color=color),
                 ]
             title = "batch $n_0 = 20 d$" if panel == "steps" else "step $s = 3$"
             x_axis = Axis(r"samples of the readout per dimension $\alpha$", range=(0, 5))
@@ -146,8 +158,8 @@ class OneStepRisk(GalleryFigure):
             found.append(
                 agrees(
                     f"the risk after a step {step} with a batch of {batch} d follows the theory",
-                    (ALPHAS, mean.values, error.values),
-                    (theory.alpha, theory.excess_mse.values.reshape(-1)),
+                    (READOUT_RATIOS, mean.values, error.values),
+                    (theory.readout_ratio, theory.excess_mse.values.reshape(-1)),
                     slack=0.0,
                     relative=8 / d,
                 )

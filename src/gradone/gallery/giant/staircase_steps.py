@@ -25,7 +25,7 @@ TARGETS = {
     "span": "z1 + He2(z1)*z2/1.4142135623730951 + z1*z3",
 }
 STEPS = 3
-ALPHA = 32.0
+BATCH_RATIO = 32.0
 _STEP_SIZE = 2.0
 SIZES: dict[Size, tuple[int, int, int]] = {  # d, width, replicates
     "small": (512, 256, 4),
@@ -49,7 +49,7 @@ def principal(C: np.ndarray) -> np.ndarray:
 
 def measured(name: str, d: int, width: int, replicates: int) -> xr.Dataset:
     """Share of the neurons along the axes after each step, a fresh batch for each."""
-    n = round(ALPHA * d)
+    n = round(BATCH_RATIO * d)
     values = np.empty((replicates, STEPS, 3))
     for replicate in range(replicates):
         sample = Target(TARGETS[name]).sample(
@@ -87,9 +87,9 @@ def measured(name: str, d: int, width: int, replicates: int) -> xr.Dataset:
 
 def limit(name: str) -> xr.Dataset:
     """The same in the limit of large dimension."""
-    given: dict[str, Any] = {"alpha": ALPHA, "step_size": _STEP_SIZE, "steps": STEPS}
+    given: dict[str, Any] = {"batch_ratio": BATCH_RATIO, "step_size": _STEP_SIZE, "steps": STEPS}
     found = predict(TARGETS[name], "giant_steps", readout="signs", bias_scale=1.0, **given)
-    found = found.isel(alpha=0)
+    found = found.isel(batch_ratio=0)
     M, P = found.overlap.values, found.share.values
     norms = (P * found.norm.values**2).sum(axis=1)
     values = np.array(
@@ -101,7 +101,7 @@ def limit(name: str) -> xr.Dataset:
         {"step": found.step.values, "direction": [1, 2, 3]},
         source="theory:giant_steps",
         target=TARGETS[name],
-        params={"alpha": ALPHA, "step_size": _STEP_SIZE},
+        params={"batch_ratio": BATCH_RATIO, "step_size": _STEP_SIZE},
     )
 
 

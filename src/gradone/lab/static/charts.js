@@ -78,6 +78,7 @@ function titled(axis, own) {
 
 export const AXES = {
   alpha: "samples per dimension n/d",
+  batch_ratio: "samples of each step per dimension",
   kappa: "log n / log d",
   time: "time = samples / d",
 };
@@ -93,7 +94,8 @@ export const QUANTITIES = {
 /** Horizontal axis of curves; time is logarithmic. */
 export function across(axis, xs) {
   const found = { title: { text: AXES[axis] } };
-  if (axis !== "time") return axis === "alpha" ? { ...found, range: [0, Math.max(...xs) * 1.03] } : found;
+  if (axis === "kappa") return found;
+  if (axis !== "time") return { ...found, range: [0, Math.max(...xs) * 1.03] };
   const [low, high] = [Math.min(...xs), Math.max(...xs)],
     first = Math.floor(Math.log10(low)),
     last = Math.ceil(Math.log10(high));

@@ -12,12 +12,13 @@ let known = [],
 // The end of each axis: label, least, largest, first value.
 export const TOPS = {
   alpha: ["largest n/d", 0.5, 20, 4],
+  batch_ratio: ["largest step, in samples / d", 0.5, 20, 4],
   time: ["longest time", 2, 200, 50],
   kappa: ["largest log n / log d", 1.2, 4, 3],
 };
 const GROUPS = {
   "learning alpha": "Along samples per dimension",
-  "gradient alpha": "Gradients of giant steps",
+  "gradient batch_ratio": "Gradients of giant steps",
   "learning time": "Along time",
   "plateau kappa": "Along log n / log d",
 };
@@ -61,7 +62,7 @@ function chosen() {
     .split(",")
     .map((key) => there.find((one) => one.key === key))
     .filter(Boolean);
-  const first = wanted[0] ?? there.find((one) => one.key === "random_features") ?? there[0];
+  const first = wanted[0] ?? there.find((one) => one.sliders.length) ?? there[0];
   if (!first) return [];
   return wanted.length ? wanted.filter((one) => groupOf(one) === groupOf(first)) : [first];
 }

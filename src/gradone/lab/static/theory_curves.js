@@ -2,7 +2,6 @@
 import { across, drawTraces, plain, QUANTITIES, up } from "./charts.js";
 import { ask } from "./server.js";
 
-const SLOW = ["bayes_amp", "reused_batch"]; // each of their points takes a while
 
 /**
  * Ask for the curves of theories and draw what there is after each answer.
@@ -13,10 +12,10 @@ export async function follow({ kind, target, theories, sliders, top, plot, quant
     notes = new Set();
   const { axis } = theories[0];
   // Where a curve takes longer the more points it has, a coarse one comes first.
-  const isSlow = theories.some((one) => SLOW.includes(one.key));
+  const isSlow = theories.some((one) => one.is_slow);
   for (const isFine of isSlow ? [false, true] : [true]) {
     for (const theory of theories) {
-      const points = !isFine ? 4 : SLOW.includes(theory.key) ? 12 : 24;
+      const points = !isFine ? 4 : theory.is_slow ? 12 : 24;
       const own = Object.entries(sliders).filter(([name]) => name.startsWith(`${theory.key}.`));
       const given = {
         ...target,

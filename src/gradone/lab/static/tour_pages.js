@@ -4,7 +4,7 @@ export const PAGES = [
   {
     title: "Lazy is polynomial fitting",
     target: "z1 + He2(z1)/2 + He3(z1)/4",
-    theories: ["lazy"],
+    theories: ["dot_kernel_ridge"],
     top: 3.4,
     watch: { algorithms: "random_features,dot_kernel_ridge" },
     text: [
@@ -22,15 +22,14 @@ export const PAGES = [
   {
     title: "One giant step",
     target: "tanh(2*z)",
-    theories: ["random_features", "one_step"],
-    top: 8,
+    theories: ["random_features", "giant_step"],
+    top: 20,
     sliders: {
       "random_features.width_ratio": 1,
       "random_features.ridge": 0.1,
-      "one_step.batch_ratio": 20,
-      "one_step.step_size": 6,
+      "giant_step.step_size": 4,
     },
-    slider: { name: "one_step.step_size", label: "size of the step", low: 0.1, high: 10 },
+    slider: { name: "giant_step.step_size", label: "size of the step", low: 0.1, high: 10 },
     watch: { algorithms: "random_features,giant_step" },
     text: [
       `Now let the first layer move once, on a batch of its own, with a step as large as the number of
@@ -38,9 +37,10 @@ export const PAGES = [
         target, and all neurons turn towards it (Ba et al. 2022). This needs no more than n of order d
         samples (Dandi et al. 2023).`,
       `The readout that is then fitted on fresh samples can use any function of this direction, not only
-        the linear one. The curves compare the same network without the step, which can do no better than
-        the best linear function, and with it: exact formulas in the limit of large dimensions (Cui et al.
-        2024). Make the step smaller: the curve rises again.`,
+        the linear one. The curves compare a network of the same width without the step, which can do no
+        better than the best linear function, and one with it, which uses half of the samples for the step:
+        exact formulas in the limit of large dimensions (Cui et al. 2024). Make the step smaller: the curve
+        rises again.`,
     ],
     papers: `Ba et al. 2022, arXiv:2205.01445; Dandi et al. 2023, arXiv:2305.18270; Cui et al. 2024,
       arXiv:2402.04980`,
@@ -50,7 +50,7 @@ export const PAGES = [
     target: "z1 + z1*z2",
     theories: ["giant_steps"],
     top: 8,
-    watch: { view: "time", algorithms: "plain", seeds: 2 },
+    watch: { view: "time", algorithms: "sgd", seeds: 2 },
     text: [
       `A second step sees more than the first. Once z1 is known, the term z1·z2 is linear in z2 for those
         neurons that already look along z1: the gradient now points there too. One direction opens the
@@ -87,11 +87,11 @@ export const PAGES = [
   {
     title: "Reuse breaks the curse",
     target: "He3(z)",
-    theories: ["sgd_flow", "extragradient"],
+    theories: ["sgd", "extragradient"],
     top: 60,
     quantity: "recovery",
     sliders: {
-      "sgd_flow.overlap": 0.03,
+      "sgd.overlap": 0.03,
       "extragradient.overlap": 0.03,
       "extragradient.inner_step_size": 0.1,
     },
@@ -101,7 +101,7 @@ export const PAGES = [
       low: 0.01,
       high: 0.5,
     },
-    watch: { view: "time", algorithms: "plain,extragradient", seeds: 3 },
+    watch: { view: "time", algorithms: "sgd,extragradient", seeds: 3 },
     text: [
       `SGD that sees each sample once needs about d² samples for He3, whose information exponent is 3
         (Ben Arous, Gheissari and Jagannath 2021): near its start a neuron feels no force. A ReLU, which
@@ -118,7 +118,7 @@ export const PAGES = [
   {
     title: "Depth",
     target: "sight",
-    theories: ["depth"],
+    theories: ["dot_kernel_ridge", "two_layers", "layerwise"],
     top: 3.4,
     watch: { algorithms: "layerwise,dot_kernel_ridge" },
     text: [

@@ -16,11 +16,6 @@ const NUMBERS = [
   ["watch-seeds", "seeds"],
   ["watch-seed", "seed"],
 ];
-const FIRST = {
-  time: ["plain", "extragradient"],
-  kappa: ["layerwise", "dot_kernel_ridge"],
-  alpha: ["bayes_amp", "random_features", "giant_step"],
-};
 const SIZES = { time: "400", kappa: "64", alpha: "200" };
 
 export function startWatch() {
@@ -73,10 +68,10 @@ function list() {
   byId("watch-d").value = state.d || SIZES[axisNow()];
   byId("watch-seeds").value = state.seeds;
   byId("watch-seed").value = state.seed;
-  const rules = Object.entries(sources.rules).map(([key, one]) => ({ key, ...one, is_there: true }));
-  const rows = state.view === "time" ? rules : sources.race;
+  const moving = sources.watched.map((one) => ({ ...one, is_there: true, is_first: true }));
+  const rows = state.view === "time" ? moving : sources.race;
   const given = state.algorithms.split(",").filter(Boolean);
-  const chosen = given.length ? given : FIRST[axisNow()];
+  const chosen = given.length ? given : rows.filter((one) => one.is_first).map((one) => one.key);
   const row = (one) =>
     choice({
       type: "checkbox",

@@ -78,6 +78,7 @@ class BayesAMPTheory(Theory):
 
     answers = ("overlap", "test_mse", "zero_one_error", "rate")
     axes = ("alpha",)
+    seconds = 0.3
     regime = "n, d -> infinity with alpha = n/d fixed; Gaussian input; the link is known"
     cites = ("troiani2024limits", "aubin2018committee")
 

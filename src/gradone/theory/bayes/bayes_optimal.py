@@ -81,6 +81,7 @@ class BayesOptimalTheory(Theory):
         "alpha_algorithmic",
     )
     axes = ("alpha",)
+    seconds = 0.5
     regime = "n, d -> infinity with alpha = n/d fixed; Gaussian input; the link is known"
     cites = ("aubin2018committee", "troiani2024limits")
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ...analysis.depth.exponents import LEARNERS
+from ...analysis.depth.exponents import LEARNERS, DepthLearner
 from ...analysis.depth.plateaus import plateau
 from ...base.curves import curve
 from ...base.errors import BadData, NotConverged, OutOfRegime
@@ -54,6 +55,8 @@ class DepthTheory(Theory):
         Dimension of the curve; the limit if it is not given.
     score, method, select, whitened : optional
         The first stage at finite d, as of :func:`gradone.theory.first_stage`.
+    networks : sequence of {"lazy", "two_layer", "three_layer", "deep"}
+        Which errors to compute; all by default. At finite d there is none of ``"deep"``.
 
     Notes
     -----
@@ -84,6 +87,7 @@ class DepthTheory(Theory):
     answers = tuple(LABELS)
     axes = ("kappa",)
     may_be_zero = ("kappa",)
+    seconds = 0.5
     regime = "d -> infinity with n = d^kappa away from the thresholds; with d also finite d, n >> d"
     cites = ("dandi2025depth", "nichani2023three")
     kinds = (HierarchicalTarget,)
@@ -102,22 +106,25 @@ class DepthTheory(Theory):
         method: Literal["spectral", "power"] = "spectral",
         select: Literal["edge", "size"] = "edge",
         whitened: bool = False,
+        networks: Sequence[DepthLearner] = LEARNERS,
     ) -> xr.Dataset:
         """Errors at each kappa."""
         params: dict[str, Any] = {"noise": target.noise}
+        if not networks or not set(networks) <= set(LEARNERS):
+            raise BadData(f"networks are some of {', '.join(LEARNERS)}, got {networks!r}")
         if d is None:
             if (score, method, select, whitened) != ("gauss", "spectral", "edge", False):
                 raise BadData(
                     "score, method, select and whitened have a meaning at finite d only: give d"
                 )
-            values = _limits(target, kappa)
+            values = _limits(target, kappa, networks)
         else:
             from .first_stage import checked_stage
 
             d = whole_number("d", d, least=4)
             stage = checked_stage(score, method, select, whitened)
             params |= {"d": d, **stage._asdict()}
-            values = _finite(target, kappa, d, stage)
+            values = _finite(target, kappa, d, stage, networks)
         return curve(
             {name: ("kappa", array) for name, array in values.items()},
             {"kappa": kappa},
@@ -128,10 +135,12 @@ class DepthTheory(Theory):
         )
 
 
-def _limits(target: HierarchicalTarget, kappa: np.ndarray) -> dict[str, np.ndarray]:
-    """Plateaus of every learner, [DE-4] to [DE-7]: [DT-9]."""
+def _limits(
+    target: HierarchicalTarget, kappa: np.ndarray, networks: Sequence[DepthLearner]
+) -> dict[str, np.ndarray]:
+    """Plateaus of some networks, [DE-4] to [DE-7]: [DT-9]."""
     values = {}
-    for learner in LEARNERS:
+    for learner in networks:
         found = [plateau(target, float(k), learner) for k in kappa]
         values[f"{learner}_excess_mse"] = np.array([e.value for e in found])
         values[f"{learner}_excess_mse_err"] = np.array([e.error for e in found])
@@ -139,7 +148,11 @@ def _limits(target: HierarchicalTarget, kappa: np.ndarray) -> dict[str, np.ndarr
 
 
 def _finite(
-    target: HierarchicalTarget, kappa: np.ndarray, d: int, stage: Stage
+    target: HierarchicalTarget,
+    kappa: np.ndarray,
+    d: int,
+    stage: Stage,
+    networks: Sequence[DepthLearner],
 ) -> dict[str, np.ndarray]:
     """Overlap and errors at dimension d."""
     samples = np.maximum(np.rint(d**kappa), 2)
@@ -150,8 +163,11 @@ def _finite(
         )
     from ._errors import label_levels
 
-    draws, levels = draw_labels(target, d), label_levels(target, d)
-    names = ("overlap2", "lazy_excess_mse", "two_layer_excess_mse", "three_layer_excess_mse")
+    learn = bool(set(networks) - {"lazy"})
+    draws = draw_labels(target, d) if learn else None
+    levels = label_levels(target, d) if "lazy" in networks else None
+    names = [f"{name}_excess_mse" for name in LEARNERS if name in networks and name != "deep"]
+    names = ["overlap2", *names] if learn else names
     values = {f"{name}{end}": np.full(len(kappa), np.nan) for name in names for end in ("", "_err")}
     converged, status = np.ones(len(kappa), dtype=bool), np.full(len(kappa), "", dtype=object)
     for i, n in enumerate(samples.astype(int)):
@@ -160,26 +176,35 @@ def _finite(
         except NotConverged as error:
             converged[i], status[i] = False, str(error)
             continue
-        for name, (value, error_) in zip(names, found, strict=True):
-            values[name][i], values[f"{name}_err"][i] = value, error_
+        for name in names:
+            values[name][i], values[f"{name}_err"][i] = found[name]
     return values | {"converged": converged, "status": status.astype(str)}
 
 
 def _at(
-    target: HierarchicalTarget, draws: Draws, levels: np.ndarray, d: int, n: int, stage: Stage
-) -> list[tuple[float, float]]:
+    target: HierarchicalTarget,
+    draws: Draws | None,
+    levels: np.ndarray | None,
+    d: int,
+    n: int,
+    stage: Stage,
+) -> dict[str, tuple[float, float]]:
     """Overlap, errors of the kernel, of two and of three layers, each with its error."""
     from ._errors import errors_from_overlaps, quadratic_kernel_error
     from .first_stage import stage_from_draws
 
+    found = {}
+    if levels is not None:
+        found["lazy_excess_mse"] = quadratic_kernel_error(levels, d, n, noise=target.noise)
+    if draws is None:
+        return found
     first = stage_from_draws(draws, d, n, stage)
     cosine2 = np.empty(int(draws.sizes.sum()))
     for group, value in zip(draws.groups, first.cosine2, strict=True):
         cosine2[group] = min(value, 1.0)
     layers = errors_from_overlaps(target, d, n, cosine2)
-    return [
-        (first.overlap2.value, first.overlap2.error),
-        quadratic_kernel_error(levels, d, n, noise=target.noise),
-        layers.two_layer,
-        layers.three_layer,
-    ]
+    return found | {
+        "overlap2": (first.overlap2.value, first.overlap2.error),
+        "two_layer_excess_mse": layers.two_layer,
+        "three_layer_excess_mse": layers.three_layer,
+    }

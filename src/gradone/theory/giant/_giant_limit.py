@@ -79,7 +79,7 @@ def course(
     activation: Activation,
     classes: Classes,
     *,
-    alpha: float,
+    batch_ratio: float,
     step_size: float,
     steps: int,
     draws: np.ndarray,
@@ -108,8 +108,8 @@ def course(
         out.test_mse[t] = square.mean()
         G = a[:, None] * ((s1 * miss) @ u.T) / N  # [GL-1]
         own = a * (sx @ miss) / N
-        K = np.outer(a, a) * ((s1 * square) @ s1.T) / (N * alpha)
-        v = np.maximum(a * a * ((s2 - s1 * s1) @ square) / (N * alpha), 0.0)
+        K = np.outer(a, a) * ((s1 * square) @ s1.T) / (N * batch_ratio)
+        v = np.maximum(a * a * ((s2 - s1 * s1) @ square) / (N * batch_ratio), 0.0)
         length = np.sqrt((G * G).sum(axis=1) + own * own + np.diag(K) + v)
         out.gradient_cosine[t] = G[:, :r] / np.where(length > 0, length, 1.0)[:, None]
         L = _factor(K)

@@ -21,7 +21,8 @@ def resolvent(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, float, float, int]:
     """Solution tau (J,), V (J, J), C (J, J) of [OS-4]; last change, its rate, and iterations.
 
-    `slope` and `rest` are mu_1 and mu_2^2 on the nodes, (J, K); `samples` is alpha / width_ratio.
+    `slope` and `rest` are mu_1 and mu_2^2 on the nodes, (J, K); `samples` is
+    readout_ratio / width_ratio.
     """
     J, K = slope.shape
     tau = 1.0 / ridge * np.ones(J)

@@ -62,7 +62,7 @@ class OneStep:
     --------
     >>> model = OneStep(Target("sin(z)"), Activation("tanh(z)"), readout="ones", variant="spiked",
     ...                 batch_ratio=20.0, step_size=3.0)
-    >>> point = model.point(alpha=1.6, width_ratio=1.0, ridge=0.1, width=float("inf"))
+    >>> point = model.point(readout_ratio=1.6, width_ratio=1.0, ridge=0.1, width=float("inf"))
     >>> round(point.test, 7)
     0.0373113
     """
@@ -125,7 +125,7 @@ class OneStep:
         layer: int,
         /,
         *,
-        alpha: float,
+        readout_ratio: float,
         width_ratio: float,
         ridge: float,
         width: float,
@@ -138,12 +138,19 @@ class OneStep:
             )  # fmt: skip
         return solve_readout(
             self._fields[level, layer],
-            alpha=alpha, width_ratio=width_ratio, ridge=ridge, width=width,
+            readout_ratio=readout_ratio, width_ratio=width_ratio, ridge=ridge, width=width,
         )  # fmt: skip
 
-    def point(self, *, alpha: float, width_ratio: float, ridge: float, width: float) -> Point:
+    def point(
+        self, *, readout_ratio: float, width_ratio: float, ridge: float, width: float
+    ) -> Point:
         """Errors of the readout, refined until the resolution of the integrals does not matter."""
-        where = {"alpha": alpha, "width_ratio": width_ratio, "ridge": ridge, "width": width}
+        where = {
+            "readout_ratio": readout_ratio,
+            "width_ratio": width_ratio,
+            "ridge": ridge,
+            "width": width,
+        }
         coarse = self.readout(self._level, 0, **where)
         for level in range(self._level + 1, LEVELS):
             fine = self.readout(level, 0, **where)

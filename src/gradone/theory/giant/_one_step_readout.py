@@ -159,12 +159,12 @@ def fields(
 
 
 def solve_readout(
-    f: Fields, *, alpha: float, width_ratio: float, ridge: float, width: float
+    f: Fields, *, readout_ratio: float, width_ratio: float, ridge: float, width: float
 ) -> Readout:
     """Errors of the ridge readout at one point [OS-4] to [OS-6]."""
     from ._one_step_kernels import resolvent
 
-    beta, samples = width_ratio, alpha / width_ratio
+    beta, samples = width_ratio, readout_ratio / width_ratio
     tau, V1, C, change, rate, count = resolvent(
         f.weights, f.slope, f.rest, f.scales, f.shares, samples, beta, ridge, TOLERANCE, MAX_ITER
     )

@@ -71,7 +71,7 @@ def small_step_point(
     *,
     batch_ratio: float,
     step_size: float,
-    alpha: float,
+    readout_ratio: float,
     width_ratio: float,
     ridge: float,
 ) -> Point:
@@ -86,7 +86,7 @@ def small_step_point(
     theta, gamma2 = small_spike(
         target, activation, layer, batch_ratio=batch_ratio, step_size=step_size
     )
-    beta, samples = width_ratio, alpha / width_ratio
+    beta, samples = width_ratio, readout_ratio / width_ratio
     slope2 = sigma.slope**2
     rest = max(sigma.square - slope2, 0.0)
     V, change, count = sigma.square / ridge, math.inf, 0

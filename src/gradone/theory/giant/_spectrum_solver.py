@@ -39,18 +39,18 @@ class Bulk:
     ----------
     fields : Fields
         Moments of the features, one value of the second layer.
-    width_ratio, alpha : float
+    width_ratio, readout_ratio : float
         Width and samples per dimension.
     """
 
     fields: Fields
     width_ratio: float
-    alpha: float
+    readout_ratio: float
 
     @property
     def ratio(self) -> float:
         """Width per sample."""
-        return self.width_ratio / self.alpha
+        return self.width_ratio / self.readout_ratio
 
     @property
     def bound(self) -> float:

@@ -52,7 +52,7 @@ class FeatureSpectrumTheory(Theory):
 
     Parameters
     ----------
-    alpha : array
+    readout_ratio : array
         Samples of the covariance, per dimension.
     batch_ratio : float or array
         Samples of the step, per dimension; ``inf`` is the population gradient.
@@ -85,13 +85,15 @@ class FeatureSpectrumTheory(Theory):
     The tanh saturates, so the bulk shrinks, and a large outlier appears:
 
     >>> import gradone as gd
-    >>> found = gd.predict("sin(z)", "feature_spectrum", alpha=2.0, batch_ratio=20.0, step_size=3.0)
+    >>> found = gd.predict("sin(z)", "feature_spectrum", readout_ratio=2.0, batch_ratio=20.0,
+    ...                    step_size=3.0)
     >>> found.edge.values.round(3), found.largest_eigenvalue.values.round(2)
     (array([[2.093, 1.452]]), array([[  2.09, 275.64]]))
     """
 
     answers = tuple(LABELS)
-    axes = ("alpha",)
+    axes = ("readout_ratio",)
+    seconds = 0.5
     regime = (
         "d, n, width and batch -> infinity in proportion; one direction; unit rows; fresh samples"
     )
@@ -107,7 +109,7 @@ class FeatureSpectrumTheory(Theory):
         self,
         target: Target,
         *,
-        alpha: Any,
+        readout_ratio: Any,
         batch_ratio: Any,
         step_size: Any,
         activation: str = "tanh(z)",
@@ -125,7 +127,7 @@ class FeatureSpectrumTheory(Theory):
             "step_size": (axis_values("step_size", step_size), step_size),
             "width_ratio": (axis_values("width_ratio", width_ratio), width_ratio),
         }
-        grid = Swept({"alpha": alpha}, given)
+        grid = Swept({"readout_ratio": readout_ratio}, given)
         spectra = {
             (*place, step): Spectrum(link, sigma, point, step, width)
             for place, point in grid
@@ -171,7 +173,7 @@ class Spectrum:
     target, activation : Target, Activation
         What is learned, and by what.
     point : dict
-        alpha, batch_ratio, step_size and width_ratio.
+        readout_ratio, batch_ratio, step_size and width_ratio.
     step : int
         0 or 1.
     width : float
@@ -191,13 +193,13 @@ class Spectrum:
         self._bulks = []
         for level in (_COARSE, _FINE):
             f = fields(target, activation, layer, spike, row_norms=False, level=level)
-            self._bulks.append(Bulk(f, point["width_ratio"], point["alpha"]))
+            self._bulks.append(Bulk(f, point["width_ratio"], point["readout_ratio"]))
         coarse, fine = (bulk.edges() for bulk in self._bulks)
         self.low, self.high = fine[:2]
         self.edge_error = fine[2] + max(abs(fine[0] - coarse[0]), abs(fine[1] - coarse[1]))
         radius = max(reach(target.regression), reach(activation.expression))
         kappa, _ = line_rule(_FINE, radius)
-        n = width * point["alpha"] / point["width_ratio"]
+        n = width * point["readout_ratio"] / point["width_ratio"]
         self.outliers = self._bulks[-1].outliers(kappa, n, self.low, self.high)
         # Evenly spaced in the angle: square roots at both edges become smooth.
         angle = np.linspace(0, np.pi, _GRID + 1)

@@ -47,7 +47,7 @@ _NODES = 8  # values that stand for a Gaussian readout or bias
 
 @THEORIES.add("giant_steps")
 class GiantStepsTheory(Theory):
-    r"""Weights, gradients and error after each of T giant steps with n = alpha d fresh samples.
+    r"""Weights, gradients and error after each of T giant steps on batches of fresh samples.
 
     Every neuron is described by its overlaps :math:`M_c` with the target's directions and with the
     noise that it shares with all others, and by the scale :math:`S_c` of a Gaussian of its own:
@@ -60,7 +60,7 @@ class GiantStepsTheory(Theory):
 
     Parameters
     ----------
-    alpha : array
+    batch_ratio : array
         Samples of each step, per dimension.
     step_size : float or array
         s of :math:`w \leftarrow w + s\,a\,\frac1n\sum(y-f)\,\sigma'(\langle w,x\rangle+b)\,x` with
@@ -98,16 +98,17 @@ class GiantStepsTheory(Theory):
     The second direction of z1 + z1 z2 is hidden from the first gradient and found by the second:
 
     >>> import gradone as gd
-    >>> found = gd.predict("z1 + z1*z2", "giant_steps", alpha=8.0, step_size=1.5, steps=1)
+    >>> found = gd.predict("z1 + z1*z2", "giant_steps", batch_ratio=8.0, step_size=1.5, steps=1)
     >>> found.gradient_cosine.sel(neuron=2).values[0].round(2) + 0.0
     array([[0.82, 0.  ],
            [0.63, 0.45]])
     """
 
     answers = tuple(LABELS)
-    axes = ("alpha",)
+    axes = ("batch_ratio",)
+    seconds = 0.2
     regime = (
-        "d -> infinity with n = alpha d fresh samples in each of T steps, then width -> infinity"
+        "d -> infinity with fresh samples of order d in each of T steps, then width -> infinity"
     )
     cites = ("dandi2023giant",)
 
@@ -123,7 +124,7 @@ class GiantStepsTheory(Theory):
         self,
         target: Target,
         *,
-        alpha: Any,
+        batch_ratio: Any,
         step_size: Any,
         activation: str = "relu(z)",
         steps: int = 3,
@@ -138,7 +139,8 @@ class GiantStepsTheory(Theory):
         classes = _classes(readout_law(readout, nodes=_NODES), _biases(bias, bias_scale))
         steps, points = whole_number("steps", steps), whole_number("points", points, least=64)
         grid = Swept(
-            {"alpha": alpha}, {"step_size": (axis_values("step_size", step_size), step_size)}
+            {"batch_ratio": batch_ratio},
+            {"step_size": (axis_values("step_size", step_size), step_size)},
         )
         count = draw_count(classes, target, steps)
         courses: dict[tuple[int, ...], list[Course]] = {place: [] for place, _ in grid}

@@ -55,7 +55,7 @@ class OneStepTheory(Theory):
 
     Parameters
     ----------
-    alpha : array
+    readout_ratio : array
         Fresh samples of the readout, per dimension.
     batch_ratio : float or array
         Samples of the step, per dimension; ``inf`` is the population gradient.
@@ -90,9 +90,10 @@ class OneStepTheory(Theory):
 
     At infinite width the errors jump at ``step_size=0``. The spike has the operator norm
     :math:`s\sqrt p` beside a bulk of order one: however small s is, an infinite width makes it the
-    largest feature, which the readout scales for free. For sin(z), alpha = 2 and batch_ratio = 4
-    the test error is 0.238 without a step and 0.122 for every small one. Networks cross over at
-    :math:`s \sim 1/\sqrt p`: ``width`` gives that for their width, ``scaling="small"`` as a limit.
+    largest feature, which the readout scales for free. For sin(z), readout_ratio = 2 and
+    batch_ratio = 4 the test error is 0.238 without a step and 0.122 for every small one. Networks
+    cross over at :math:`s \sim 1/\sqrt p`: ``width`` gives that for their width,
+    ``scaling="small"`` as a limit.
 
     ``known_bias`` is the excess of
     real gradient steps over the variant ``"gradient"``: 0.15 (c - 1)(1 - gamma^2) of the risk for
@@ -108,13 +109,14 @@ class OneStepTheory(Theory):
     One step beats what random features can do, the best linear function:
 
     >>> import gradone as gd
-    >>> after = gd.predict("sin(z)", "one_step", alpha=[0.9, 3.0], batch_ratio=20.0, step_size=3.0)
+    >>> after = gd.predict("sin(z)", "one_step", readout_ratio=[0.9, 3.0], batch_ratio=20.0,
+    ...                    step_size=3.0)
     >>> after.test_mse.values.round(4), bool(after.test_mse_err.max() < 1e-8)
     (array([0.0416, 0.0315]), True)
     """
 
     answers = tuple(LABELS)
-    axes = ("alpha",)
+    axes = ("readout_ratio",)
     regime = (
         "d, n, width and batch -> infinity in proportion; one direction; unit rows; fresh readout"
     )
@@ -130,7 +132,7 @@ class OneStepTheory(Theory):
         self,
         target: Target,
         *,
-        alpha: Any,
+        readout_ratio: Any,
         batch_ratio: Any,
         step_size: Any,
         activation: str = "tanh(z)",
@@ -154,7 +156,7 @@ class OneStepTheory(Theory):
             "width_ratio": (axis_values("width_ratio", width_ratio), width_ratio),
             "ridge": (axis_values("ridge", ridge), ridge),
         }
-        grid = Swept({"alpha": alpha}, given)
+        grid = Swept({"readout_ratio": readout_ratio}, given)
         found = {name: np.zeros(grid.shape) for name in (*LABELS, *_ERRORS)}
         found |= {"n_iter": np.zeros(grid.shape, int), "converged": np.zeros(grid.shape, bool)}
         found["status"] = np.full(grid.shape, "", dtype=object)
@@ -210,7 +212,8 @@ class _Giant:
             )
         model = self._models[key]
         solved = model.point(
-            alpha=point["alpha"], width_ratio=point["width_ratio"], ridge=point["ridge"],
+            readout_ratio=point["readout_ratio"], width_ratio=point["width_ratio"],
+            ridge=point["ridge"],
             width=self.width,
         )  # fmt: skip
         spike, bias = model.spike, model.relative_bias * solved.test

@@ -45,7 +45,7 @@ class Optimum:
 def optimal_ridge(
     target: Sampled | str,
     *,
-    alpha: float,
+    readout_ratio: float,
     batch_ratio: float,
     step_size: float,
     activation: Activation | str = "tanh(z)",
@@ -60,18 +60,18 @@ def optimal_ridge(
     ----------
     target : Target or str
         Target of one direction.
-    alpha, batch_ratio, step_size, activation, width_ratio, variant, width, readout
+    readout_ratio, batch_ratio, step_size, activation, width_ratio, variant, width, readout
         As in ``gd.predict(target, "one_step", ...)``, numbers.
 
     Examples
     --------
-    >>> best = optimal_ridge("sin(z)", alpha=20.0, batch_ratio=math.inf, step_size=2.45,
+    >>> best = optimal_ridge("sin(z)", readout_ratio=20.0, batch_ratio=math.inf, step_size=2.45,
     ...                      variant="spiked")
     >>> round(best.at.value, 2), round(best.test_mse.value, 4)
     (0.31, 0.0277)
     """
     model = _model(target, activation, readout, variant, batch_ratio, step_size)
-    where = _where(alpha, width_ratio, width)
+    where = _where(readout_ratio, width_ratio, width)
 
     def error(ridge: float) -> float:
         return model.point(ridge=ridge, **where).test
@@ -83,7 +83,7 @@ def optimal_ridge(
 def optimal_step(
     target: Sampled | str,
     *,
-    alpha: float,
+    readout_ratio: float,
     batch_ratio: float,
     ridge: float | None = None,
     activation: Activation | str = "tanh(z)",
@@ -100,7 +100,7 @@ def optimal_step(
         Target of one direction.
     ridge : float, optional
         Penalty of the readout; None takes the best one at each step size.
-    alpha, batch_ratio, activation, width_ratio, variant, width, readout
+    readout_ratio, batch_ratio, activation, width_ratio, variant, width, readout
         As in ``gd.predict(target, "one_step", ...)``, numbers.
 
     Notes
@@ -110,11 +110,12 @@ def optimal_step(
 
     Examples
     --------
-    >>> best = optimal_step("sin(z)", alpha=3.0, batch_ratio=20.0, ridge=0.1, variant="spiked")
+    >>> best = optimal_step("sin(z)", readout_ratio=3.0, batch_ratio=20.0, ridge=0.1,
+    ...                     variant="spiked")
     >>> round(best.at.value, 1), bool(best.test_mse.value < 0.0326)
     (4.7, True)
     """
-    where = _where(alpha, width_ratio, width)
+    where = _where(readout_ratio, width_ratio, width)
 
     def best_at(step: float) -> tuple[Point, float]:
         model = _model(target, activation, readout, variant, batch_ratio, step)
@@ -154,9 +155,9 @@ def _model(
     )  # fmt: skip
 
 
-def _where(alpha: Any, width_ratio: Any, width: Any) -> dict[str, float]:
+def _where(readout_ratio: Any, width_ratio: Any, width: Any) -> dict[str, float]:
     return {
-        "alpha": one_number("alpha", alpha),
+        "readout_ratio": one_number("readout_ratio", readout_ratio),
         "width_ratio": one_number("width_ratio", width_ratio),
         "width": one_number("width", width, infinite=True),
     }

@@ -118,6 +118,7 @@ class SGDFlow(Theory):
 
     answers = ("overlap", "norm", "recovery", "readout", "bias", "test_mse")
     axes = ("time",)
+    seconds = 1.0
     regime = "d -> infinity with time = steps/d, width, batch and d times the step sizes fixed"
     cites = ("saad1995online", "arnaboldi2023odes", "arnaboldi2024repetita")
 

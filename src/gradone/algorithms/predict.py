@@ -1,0 +1,94 @@
+"""The verb ``predict``: a target and the name of a theory or of an algorithm give a curve."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from ..base.axes import axis_values
+from ..base.curves import with_look
+from ..base.errors import BadData
+from ..targets.sampled import Sampled
+from ..targets.target import as_target
+from ..theory import THEORIES
+from ..theory._registry import refusal
+from ..theory.predict import predict as of_theory
+from ..theory.predict import settled
+from ._card import ALGORITHMS, Algorithm
+from ._cards import look_of
+from ._run import Run
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+def predict(
+    target: Sampled | str,
+    name: str,
+    *,
+    on_failure: Literal["raise", "mark"] = "raise",
+    **axes: Any,
+) -> xr.Dataset:
+    r"""Asymptotic prediction for a target, as a labelled curve.
+
+    Parameters
+    ----------
+    target : Target, hierarchical target, or str
+        A text is read as a noiseless target.
+    name : str
+        Name of a theory, or of an algorithm that has one; ``gradone list`` shows them.
+    on_failure : {"raise", "mark"}
+        What to do with points at which a solver did not converge: raise, or return NaN there,
+        with ``converged`` False and the reason in ``status``.
+    **axes
+        Of a theory: its axes, numbers or sequences of numbers, and its parameters. Of an
+        algorithm, in common terms: ``alpha`` = n/d, or ``kappa`` = log n / log d, of all samples,
+        ``d`` where the algorithm chooses by it, and its settings.
+
+    Returns
+    -------
+    xarray.Dataset
+        Each quantity ``q`` with its error ``q_err`` over the axes; ``attrs["source"]`` is
+        ``"theory:<name>"``.
+
+    Raises
+    ------
+    OutOfRegime
+        If the theory does not cover the target; the message names those that do.
+    NotConverged
+        If some point did not converge and `on_failure` is ``"raise"``; the attribute ``last``
+        holds the curve with the last iterates.
+
+    Examples
+    --------
+    A giant step on half of the samples, and a readout on the others:
+
+    >>> step = predict("tanh(z)", "giant_step", alpha=[1.0, 4.0])
+    >>> parts = predict("tanh(z)", "one_step", batch_ratio=2.0, readout_ratio=2.0, step_size=1.0)
+    >>> bool(step.test_mse.sel(alpha=4.0) == parts.test_mse.squeeze())
+    True
+    """
+    is_card = name not in THEORIES.files and name in ALGORITHMS
+    if is_card:
+        found = _of_algorithm(as_target(target), ALGORITHMS[name](), on_failure, axes)
+    else:
+        found = of_theory(target, name, on_failure=on_failure, **axes)
+    return with_look(found, *look_of(name, "" if is_card else "theory"))
+
+
+def _of_algorithm(
+    target: Sampled, card: Algorithm, on_failure: str, given: dict[str, Any]
+) -> xr.Dataset:
+    """Curve of the theory of an algorithm, along the axis that was given."""
+    if on_failure not in ("raise", "mark"):
+        raise BadData(f"on_failure must be 'raise' or 'mark', got {on_failure!r}")
+    if not card.theory_for(target):
+        raise BadData(f"there is no theory of '{card.name}'")
+    axes = [axis for axis in ("alpha", "kappa", card.axis) if axis in given]
+    if len(set(axes)) != 1:
+        raise BadData(f"'{card.name}' is predicted along alpha or kappa: give one of the two")
+    if reason := card.obstacle(target):
+        raise refusal(THEORIES[card.theory_for(target)](), target, reason)
+    settings = {name: value for name, value in given.items() if name not in (axes[0], "d")}
+    run = Run(target, axes[0], axis_values(axes[0], given[axes[0]]), given.get("d"), 0, settings)
+    found = settled(card.predicted(run), card.name, on_failure)
+    return found.assign_attrs(source=f"theory:{card.name}")

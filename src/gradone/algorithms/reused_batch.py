@@ -1,0 +1,78 @@
+"""Gradient descent on the same samples at every step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from ..analysis.plan import Case, PlanRow, reuse_row
+from ..targets.training import read_training
+from ._card import ALGORITHMS, Algorithm, Picture, Slider
+from ._run import Run
+
+
+@ALGORITHMS.add("reused_batch")
+class ReusedBatchCard(Algorithm):
+    """A few full-batch steps on n samples; from the second one on they have been seen."""
+
+    label, color, family = "samples seen again", "purple", "sgd"
+    theory = engine = learner = "reused_batch"
+    prominence = "also"
+    defaults = {"width": 2, "activation": "relu(z)", "steps": 6, "replicates": 4}
+    sliders = (Slider("step_size", 0.05, 2.0, value=0.3),)
+    takes_many = False  # theory chooses another step for each number of samples
+    picture = Picture(
+        "step",
+        "Samples seen again",
+        "Every step uses the same n = 4 d samples. From the second step on the network sees "
+        "functions of the labels that it has made itself. The line is dynamical mean-field theory.",
+        places=(4.0,),
+    )
+
+    def student(self, run: Run) -> dict[str, Any]:
+        """The network."""
+        apart = ("steps", "step_size", "replicates")
+        return {name: value for name, value in self.chosen(run).items() if name not in apart}
+
+    def step_size(self, run: Run) -> float:
+        """The step, as it was chosen or as the engine would."""
+        given = self.chosen(run)
+        if "step_size" in given:
+            return float(given["step_size"])
+        from ..dynamics._auto_reuse import chosen_reuse
+
+        student = read_training(**self.student(run), batch_size=int(run.n[0]))
+        return chosen_reuse(run.target, student, run.dimension)[0].eta  # type: ignore[arg-type]
+
+    def theory_arguments(self, run: Run) -> dict[str, Any]:
+        """Dynamical mean field with the steps of the engine."""
+        steps = self.chosen(run)["steps"]
+        found = {"alpha": run.alpha, "steps": steps, "step_size": self.step_size(run)}
+        return {**found, **self.student(run)}
+
+    def engine_arguments(self, run: Run) -> dict[str, Any]:
+        """All steps are recorded."""
+        given = self.chosen(run)
+        steps = given["steps"]
+        return {
+            **self.student(run),
+            "d": run.dimension,
+            "n": int(run.n[0]),
+            "steps": steps,
+            "step_size": given.get("step_size", "auto"),
+            "init": "orthogonal",
+            "record": np.arange(steps + 1),
+            "replicates": given["replicates"],
+            "seed": run.seed,
+            "progress": False,
+        }
+
+    def learner_arguments(self, run: Run) -> dict[str, Any]:
+        """The learner has more steps, and chooses their size from the data."""
+        return dict(run.settings)
+
+    def needs(self, case: Case) -> Iterable[PlanRow]:
+        """The generative staircase, for batches seen twice and extra-gradient steps."""
+        return [] if case.is_deep else [reuse_row(case)]
