@@ -137,7 +137,7 @@ def test_the_same_defects_have_their_lines_in_json(tmp_path):
         ({"seed": True}, "seed must be an integer >= 0, got True"),
         ({"grid": 3}, "grid must be a table, got 3"),
         ({"metrics": "test_mse"}, "metrics must be a list, got 'test_mse'"),
-        ({"metrics": []}, "an empty list: leave it out"),
+        ({"metrics": []}, "this list is empty: leave it out"),
         ({"targets": [7]}, "a target is a text or a table"),
         ({"targets": ["z1", "z1"]}, "the same as targets[0]"),
         ({"targets": [{"text": "z1", "zoo": "parity2"}]}, "a target needs one of text"),
