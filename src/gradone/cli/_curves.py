@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import itertools
+import json
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -102,6 +103,30 @@ def _finite(value: Any) -> Any:
 
 def _is_nan(value: Any) -> bool:
     return isinstance(value, float) and math.isnan(value)
+
+
+def give_curve(curve: xr.Dataset, *, as_json: bool, as_csv: bool, plot: Path | None) -> None:
+    """Print a curve in the form that was asked for, draw it, and say by the exit code what failed.
+
+    Parameters
+    ----------
+    curve : xarray.Dataset
+        A curve of a theory or of a simulation.
+    as_json, as_csv : bool
+        Form in place of a table.
+    plot : Path, optional
+        File of a picture.
+    """
+    if as_json:
+        typer.echo(json.dumps(to_json(curve), indent=2, allow_nan=False))
+    elif as_csv:
+        typer.echo(to_csv(curve), nl=False)
+    else:
+        show_curve(curve)
+    if plot:
+        draw_curve(curve, plot)
+    if has_missing(curve):
+        raise typer.Exit(FAILED)
 
 
 def show_curve(curve: xr.Dataset) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated
 
 import typer
 
 from ._app import app
-from ._curves import FAILED, AsCsv, Plot, draw_curve, has_missing, show_curve, to_csv, to_json
+from ._curves import AsCsv, Plot, give_curve
 from ._settings import OPEN_OPTIONS, read_settings
 from ._target import AsJson, Noise, TargetName, find_target
 
@@ -35,13 +34,4 @@ def predict(
     chosen = find_target(target, noise)
     settings = read_settings(context.args, kind.predict, theory, besides=["target", "student"])
     found = verb(chosen, theory, on_failure="mark", **settings)
-    if as_json:
-        typer.echo(json.dumps(to_json(found), indent=2, allow_nan=False))
-    elif as_csv:
-        typer.echo(to_csv(found), nl=False)
-    else:
-        show_curve(found)
-    if plot:
-        draw_curve(found, plot)
-    if has_missing(found):
-        raise typer.Exit(FAILED)
+    give_curve(found, as_json=as_json, as_csv=as_csv, plot=plot)

@@ -17,7 +17,7 @@ _POLL = 0.1  # seconds between two looks at the progress
 
 
 @dataclass
-class Outcome:
+class Ending:
     """What a run left.
 
     Parameters
@@ -71,7 +71,7 @@ class _Crew:
                     break
 
 
-def run_replicates(problem: Problem, replicates: range, *, progress: Progress) -> Outcome:
+def run_replicates(problem: Problem, replicates: range, *, progress: Progress) -> Ending:
     """Simulate replicates in threads; the number of threads does not change them."""
     compiled_chain(problem.student, problem.target)  # in one thread
     crew = _Crew(problem, replicates)
@@ -92,27 +92,27 @@ def run_replicates(problem: Problem, replicates: range, *, progress: Progress) -
         progress.close()
         for future in futures:
             future.result()
-    outcome = Outcome(crew.records, interrupted)
+    ending = Ending(crew.records, interrupted)
     if crew.failures:
-        outcome.diverged_at, outcome.replicate = min(crew.failures)
+        ending.diverged_at, ending.replicate = min(crew.failures)
         for part in vars(crew.records).values():
-            part[:, problem.marks >= outcome.diverged_at] = float("nan")
-    return outcome
+            part[:, problem.marks >= ending.diverged_at] = float("nan")
+    return ending
 
 
-def stable_factor(problem: Problem, outcome: Outcome) -> tuple[float, int] | None:
+def stable_factor(problem: Problem, ending: Ending) -> tuple[float, int] | None:
     """Power of 1/2 that keeps the replicate that ran away within bounds, and over how many updates.
 
     It is tried, with the same random numbers, over the time in which the run failed and three times
     that.
     """
-    assert outcome.diverged_at is not None
+    assert ending.diverged_at is not None
     factor = 1.0
     for _ in range(30):
         factor /= 2
-        steps = min(problem.steps, int(4 * outcome.diverged_at / factor), 100_000)
+        steps = min(problem.steps, int(4 * ending.diverged_at / factor), 100_000)
         trial = problem.slower(factor, steps)
-        chain = Chain(trial, outcome.replicate, Records.empty(trial, 1).of(0))
+        chain = Chain(trial, ending.replicate, Records.empty(trial, 1).of(0))
         while chain.done < steps and chain.diverged_at is None:
             chain.advance()
         if chain.diverged_at is None:

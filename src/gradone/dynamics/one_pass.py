@@ -18,7 +18,7 @@ from ..targets.training import Settings, read_training
 from ._chain import Problem
 from ._readings import LABELS, check_room, multi_index, read_marks, read_replicates, recovery
 from ._registry import ENGINES, Engine, record_of
-from ._run import Outcome, run_replicates, stable_factor
+from ._run import Ending, run_replicates, stable_factor
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -136,12 +136,12 @@ def sgd(
         target, training, d, steps, whole_number("seed", seed, least=0), read_marks(record, steps)
     )
     _check_memory(problem, len(runs))
-    outcome = run_replicates(problem, runs, progress=watcher(progress, "sgd"))
-    if outcome.interrupted:
+    ending = run_replicates(problem, runs, progress=watcher(progress, "sgd"))
+    if ending.interrupted:
         notes.append("The run was interrupted; replicates that were not simulated are NaN.")
-    dataset = _dataset(problem, outcome, runs, notes)
-    if outcome.diverged_at is not None:
-        raise NotConverged(_divergence(problem, outcome), last=dataset)
+    dataset = _dataset(problem, ending, runs, notes)
+    if ending.diverged_at is not None:
+        raise NotConverged(_divergence(problem, ending), last=dataset)
     return dataset
 
 
@@ -163,8 +163,8 @@ def _check_memory(problem: Problem, replicates: int) -> None:
         )
 
 
-def _dataset(problem: Problem, outcome: Outcome, replicates: range, notes: list[str]) -> xr.Dataset:
-    kept, student = outcome.records, problem.student
+def _dataset(problem: Problem, ending: Ending, replicates: range, notes: list[str]) -> xr.Dataset:
+    kept, student = ending.records, problem.student
     M, L = kept.M, np.swapaxes(kept.columns, -1, -2)
     quantities = {
         "overlap": (("replicate", "step", "neuron", "direction"), M),
@@ -203,13 +203,13 @@ def _dataset(problem: Problem, outcome: Outcome, replicates: range, notes: list[
     return dataset.assign_coords(time=("step", problem.marks / problem.d))
 
 
-def _divergence(problem: Problem, outcome: Outcome) -> str:
+def _divergence(problem: Problem, ending: Ending) -> str:
     student = problem.student
     text = (
-        f"the weights of replicate {outcome.replicate} diverged at step {outcome.diverged_at} with "
+        f"the weights of replicate {ending.replicate} diverged at step {ending.diverged_at} with "
         f"step_size = {student.eta:g}; the run up to there is in error.last. "
     )
-    found = stable_factor(problem, outcome)
+    found = stable_factor(problem, ending)
     if found is None:
         return text + "No smaller step that was tried is stable: check target, activation and init."
     factor, steps = found

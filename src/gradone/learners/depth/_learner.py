@@ -9,7 +9,7 @@ label is all that is predicted.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from ...base.arrays import check_fit, check_new, like, to_numpy
 from ...base.errors import BadData
 from ...targets.sampled import whole_number
-from .._callbacks import CallbackSupportMixin
+from .._callbacks import CallbackSupportMixin, with_callbacks
 from .._standardize import chunk_rows, row_blocks
 from ..lazy._frozen_features import check_number
 from ._data import Scales, SplitData, beats, split_data
@@ -71,7 +71,22 @@ class DeepLearner(CallbackSupportMixin, RegressorMixin, BaseEstimator):
         """Learn; the model, its errors on the rows held out, and in words what was found."""
         raise NotImplementedError
 
-    def _fit(self, X: Any, y: Any) -> None:
+    @with_callbacks
+    def fit(self, X: Any, y: Any) -> Self:
+        """Train the network.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+            Inputs.
+        y : array-like (n,)
+            Labels, numbers.
+
+        Returns
+        -------
+        estimator
+            Itself.
+        """
         _, X, y = check_fit(self, X, y, labels="exact", min_samples=2)
         self._n = int(X.shape[0])
         self._check_parameters()
@@ -90,6 +105,7 @@ class DeepLearner(CallbackSupportMixin, RegressorMixin, BaseEstimator):
         self.mean_ = like(X, self._scales.mean)
         factor = self._scales.factor
         self.scale_ = like(X, np.divide(1.0, factor, out=np.ones(len(factor)), where=factor > 0))
+        return self
 
     def _schedule(self, data: SplitData, base: int) -> Schedule:
         """The training, with `base` times the root of the batches of an epoch as steps if free."""

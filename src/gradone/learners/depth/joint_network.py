@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .._callbacks import fit_steps, with_callbacks
+from .._callbacks import fit_steps
 from .._feature_map import random_rows
 from .._registry import LEARNERS
 from ._data import SplitData
@@ -117,25 +117,6 @@ class JointNetwork(DeepLearner):
         self.init = init
         self.chunk_size = chunk_size
         self.random_state = random_state
-
-    @with_callbacks
-    def fit(self, X: Any, y: Any) -> JointNetwork:
-        """Train the network.
-
-        Parameters
-        ----------
-        X : array-like (n, d)
-            Inputs.
-        y : array-like (n,)
-            Labels, numbers.
-
-        Returns
-        -------
-        JointNetwork
-            Itself.
-        """
-        self._fit(X, y)
-        return self
 
     @property
     def directions_(self) -> Any:

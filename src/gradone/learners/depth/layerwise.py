@@ -13,7 +13,7 @@ import numpy as np
 from ...base.arrays import like
 from ...base.errors import BadData
 from ...targets.sampled import whole_number
-from .._callbacks import fit_steps, with_callbacks
+from .._callbacks import fit_steps
 from .._found import orthonormal_rows
 from .._registry import LEARNERS
 from ..giant._moved_features import one_of
@@ -164,25 +164,6 @@ class Layerwise(DeepLearner):
         self.weight_decay = weight_decay
         self.chunk_size = chunk_size
         self.random_state = random_state
-
-    @with_callbacks
-    def fit(self, X: Any, y: Any) -> Layerwise:
-        """Learn layer by layer.
-
-        Parameters
-        ----------
-        X : array-like (n, d)
-            Inputs.
-        y : array-like (n,)
-            Labels, numbers.
-
-        Returns
-        -------
-        Layerwise
-            Itself.
-        """
-        self._fit(X, y)
-        return self
 
     @property
     def _layers(self) -> tuple[int, ...]:

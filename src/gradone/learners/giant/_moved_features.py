@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
@@ -19,7 +19,7 @@ from ...base.arrays import check_fit, check_new, like, to_numpy
 from ...base.errors import BadData, NotConverged, did_you_mean
 from ...targets.activation import Activation
 from ...targets.sampled import whole_number
-from .._callbacks import CallbackSupportMixin, fit_steps
+from .._callbacks import CallbackSupportMixin, fit_steps, with_callbacks
 from .._feature_map import FeatureMap
 from .._standardize import chunk_rows, row_blocks, warn_of_constant_columns
 from ..lazy._frozen_features import check_number
@@ -77,7 +77,22 @@ class MovedFeatures(CallbackSupportMixin, RegressorMixin, BaseEstimator):
 
     # ---- fit
 
-    def _fit(self, X: Any, y: Any) -> None:
+    @with_callbacks
+    def fit(self, X: Any, y: Any) -> Self:
+        """Make the steps and fit the readout.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+            Inputs.
+        y : array-like (n,)
+            Labels, numbers.
+
+        Returns
+        -------
+        estimator
+            Itself.
+        """
         self._check_parameters()
         _, X, y = check_fit(self, X, y, labels="exact")
         rows, labels = to_numpy(X), to_numpy(y)
@@ -85,6 +100,7 @@ class MovedFeatures(CallbackSupportMixin, RegressorMixin, BaseEstimator):
         order = self._rng.permutation(len(labels)) if self.shuffle else None
         source = array_rows(rows, labels, rows=self._chunk(rows), order=order)
         self._learn(source, self._batch(len(labels)), template=X)
+        return self
 
     def fit_stream(self, chunks: Any) -> Any:
         """Learn from a stream of chunks, of which one is in memory at a time.

@@ -10,7 +10,6 @@ import numpy as np
 from ...base.errors import BadData
 from ...targets.activation import Activation
 from ...targets.sampled import whole_number
-from .._callbacks import with_callbacks
 from .._feature_map import random_rows
 from .._registry import LEARNERS
 from ..lazy._frozen_features import check_number
@@ -191,25 +190,6 @@ class GiantStep(MovedFeatures):
         self.keep_weights = keep_weights
         self.chunk_size = chunk_size
         self.random_state = random_state
-
-    @with_callbacks
-    def fit(self, X: Any, y: Any) -> GiantStep:
-        """Make the steps and fit the readout.
-
-        Parameters
-        ----------
-        X : array-like (n, d)
-            Inputs.
-        y : array-like (n,)
-            Labels, numbers.
-
-        Returns
-        -------
-        GiantStep
-            Itself.
-        """
-        self._fit(X, y)
-        return self
 
     def _first_layer(self, d: int, dtype: Any) -> FirstLayer:
         rng = self._rng

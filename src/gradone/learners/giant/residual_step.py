@@ -9,7 +9,6 @@ import numpy as np
 
 from ...base.errors import BadData, NotConverged
 from ...targets.activation import Activation
-from .._callbacks import with_callbacks
 from .._feature_map import random_rows
 from .._registry import LEARNERS
 from ._gradient import FirstLayer
@@ -130,25 +129,6 @@ class ResidualStep(MovedFeatures):
         self.shuffle = shuffle
         self.chunk_size = chunk_size
         self.random_state = random_state
-
-    @with_callbacks
-    def fit(self, X: Any, y: Any) -> ResidualStep:
-        """Make the step and fit the readout.
-
-        Parameters
-        ----------
-        X : array-like (n, d)
-            Inputs.
-        y : array-like (n,)
-            Labels, numbers.
-
-        Returns
-        -------
-        ResidualStep
-            Itself.
-        """
-        self._fit(X, y)
-        return self
 
     def _first_layer(self, d: int, dtype: Any) -> FirstLayer:
         half = self.width // 2
