@@ -51,7 +51,7 @@ def test_sources_that_do_not_apply_fail_or_are_late_are_told_apart():
     reason = "it covers targets of the class HierarchicalTarget"
     assert absent["theory:layerwise"].startswith(reason)
     assert absent["theory:dot_kernel_ridge"] == "its axis is log n / log d"
-    assert absent["simulation:random_features_classifier"] == "it is for labels of two values"
+    assert absent["simulation:random_features_classifier"] == "it needs labels of two values"
     # The numbers are those of the verbs, with the parameters that the docstring states.
     alone = gd.predict(
         "sin(z)", "random_features", alpha=[1, 3], width_ratio=2.0, ridge=1.0, activation="relu(z)"

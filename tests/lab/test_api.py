@@ -82,7 +82,9 @@ def test_the_report_of_a_run_can_be_taken_away(web: httpx.Client, run: str) -> N
 def test_runs_are_for_algorithms_that_are_there(web: httpx.Client) -> None:
     found = web.post("/api/runs", json={**QUICK, "algorithms": ["rm -rf"]})
     assert found.status_code == 422
-    assert found.json()["message"].startswith("cannot be watched here: rm -rf. There are: ")
+    assert found.json()["message"].startswith(
+        "these algorithms cannot be watched here: rm -rf. Choose from "
+    )
 
 
 def test_one_person_does_not_fill_the_lab(web: httpx.Client) -> None:

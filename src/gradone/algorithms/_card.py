@@ -147,7 +147,7 @@ class Algorithm:
     def obstacle(self, target: Sampled) -> str | None:
         """Why its theory does not cover a target, or None."""
         name = self.theory_for(target)
-        return obstacle(THEORIES[name](), target) if name else "there is no theory of it"
+        return obstacle(THEORIES[name](), target) if name else "it has no theory"
 
     def missing_theory(self, target: Sampled, axis: str) -> str | None:
         """Why there is no curve of the theory along an axis of all samples, or None."""
@@ -162,11 +162,11 @@ class Algorithm:
         if self.is_exact_for(target):
             return None
         if not self.learner:
-            return "there is no simulation of it"
+            return "it has no simulation"
         kind = LEARNERS[self.learner]
         is_classifier = getattr(kind, "_estimator_type", "") == "classifier"
         if is_classifier or "Classifier" in kind.__name__:
-            return None if _has_two_labels(target) else "it is for labels of two values"
+            return None if _has_two_labels(target) else "it needs labels of two values"
         return None
 
     def is_exact_for(self, target: Sampled) -> bool:

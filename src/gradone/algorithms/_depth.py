@@ -25,7 +25,9 @@ class DepthCard(Algorithm):
     def missing_theory(self, target: Sampled, axis: str) -> str | None:
         """At finite d not all hierarchical targets are covered."""
         if isinstance(target, QuadraticForms):
-            return "at finite d it is about Sight, Might and Tree, this target is a QuadraticForms"
+            return (
+                "at finite d it covers Sight, Might and Tree, and this target is a QuadraticForms"
+            )
         return super().missing_theory(target, axis)
 
     def theory_arguments(self, run: Run) -> dict[str, Any]:

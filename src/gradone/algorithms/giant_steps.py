@@ -48,7 +48,7 @@ class GiantStepsCard(Algorithm):
 
     def missing_theory(self, target: Sampled, axis: str) -> str | None:
         """It has no readout whose error could be compared."""
-        reason = "it describes single neurons during the steps, not what a readout makes of them"
+        reason = "it describes single neurons during the steps, without a readout"
         return self.obstacle(target) or reason
 
     def theory_arguments(self, run: Run) -> dict[str, Any]:

@@ -82,10 +82,10 @@ def _of_algorithm(
     if on_failure not in ("raise", "mark"):
         raise BadData(f"on_failure must be 'raise' or 'mark', got {on_failure!r}")
     if not card.theory_for(target):
-        raise BadData(f"there is no theory of '{card.name}'")
+        raise BadData(f"'{card.name}' has no theory")
     axes = [axis for axis in ("alpha", "kappa", card.axis) if axis in given]
     if len(set(axes)) != 1:
-        raise BadData(f"'{card.name}' is predicted along alpha or kappa: give one of the two")
+        raise BadData(f"'{card.name}' is predicted along alpha or kappa; give one of them")
     if reason := card.obstacle(target):
         raise refusal(THEORIES[card.theory_for(target)](), target, reason)
     settings = {name: value for name, value in given.items() if name not in (axes[0], "d")}

@@ -171,6 +171,6 @@ def require_room(cells: Iterable[Cell]) -> None:
     raise TooLarge(
         f"{count} cell{'s do' if count > 1 else ' does'} not fit into memory. The largest, "
         f"'{cell.algorithm.name}' at {sizes}, needs {human_bytes(needed.bytes)}, most of it for "
-        f"{needed.largest.what}; {human_bytes(free)} are available. Use a smaller "
+        f"{needed.largest.what}; only {human_bytes(free)} are available. Use a smaller "
         f"{needed.largest.shrink}. Nothing was run."
     )

@@ -80,8 +80,8 @@ class Crew:
                 await readable(child.connection)
         except TimeoutError:
             raise Unanswered(
-                f"no answer within {self._pool.seconds:g} seconds: this is too much for the page. "
-                "Use the command line or Python, which have no such limit."
+                f"there was no answer within {self._pool.seconds:g} seconds: this is too much for "
+                "the page. Use the command line or Python, which have no such limit."
             ) from None
         reply = child.receive()
         if reply.kind != "answer":

@@ -56,10 +56,12 @@ def chosen(theory: str, sliders: Mapping[str, float]) -> dict[str, dict[str, flo
     names, known_ones = list(dict.fromkeys(theory.split(","))), predicted()
     for name in names:
         if name not in known_ones:
-            raise UnknownName(f"no curve of '{name}' here; there are: {', '.join(known_ones)}")
+            raise UnknownName(
+                f"there is no curve of '{name}' here; choose one of {', '.join(known_ones)}"
+            )
     pictures = {(known_ones[name].axis, known_ones[name].kind) for name in names}
     if len(pictures) > 1:
-        raise BadData(f"{' and '.join(names)} have different axes: ask for one after the other")
+        raise BadData(f"{' and '.join(names)} have different axes; ask for one at a time")
     left = dict(sliders)
     found: dict[str, dict[str, float]] = {}
     for name in names:

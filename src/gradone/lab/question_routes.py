@@ -112,7 +112,7 @@ async def predict(
     """Curves of theories: numbers, picture, script, or report."""
     desk, values = desk_of(request), _sliders(sliders)
     if values is None:
-        return mistaken("sliders are positive numbers, as ridge:0.1,width_ratio:2")
+        return mistaken("sliders are positive numbers, written as ridge:0.1,width_ratio:2")
     given: dict[str, Any] = {"target": target, "noise": noise, "theory": theory}
     given |= {"top": top, "sliders": values, "points": points}
     if form == "json":

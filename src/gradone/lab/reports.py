@@ -82,7 +82,11 @@ def of_prediction(quantity: str, **given: Any) -> bytes:
     chart = prediction_chart(quantity=quantity, **given)
     names = given["theory"].split(",")
     words = ", ".join(predicted()[name].label for name in names)
-    pictures = [Panel("Curves of theories", chart, f"The limit of large dimensions: {words}.")]
+    pictures = [
+        Panel(
+            "Curves of theories", chart, f"The curves show the limit of large dimension: {words}."
+        )
+    ]
     return _page(
         find_target(given["target"], given["noise"]),
         pictures=pictures,
@@ -126,9 +130,9 @@ def of_run(parameters: Mapping[str, Any], events: Iterable[Mapping[str, Any]]) -
 
 
 _TEXTS = {
-    "alpha": "Lines are theory in the limit of large dimensions, points are simulations.",
+    "alpha": "Lines are theory in the limit of large dimension, points are simulations.",
     "kappa": "Lines are theory at this dimension, points are simulations.",
-    "time": "Lines are the flow in the limit of large dimensions, points one run for each seed. "
+    "time": "Lines are the flow in the limit of large dimension, points are one run for each seed. "
     "The simulation is exact in law.",
 }
 

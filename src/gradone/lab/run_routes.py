@@ -44,8 +44,8 @@ async def start(request: Request, wanted: RunRequest) -> Response:
     known = [one["key"] for one in found["race" if wanted.view == "samples" else "watched"]]
     unknown = [name for name in wanted.algorithms if name not in known]
     if unknown:
-        there = f"There are: {', '.join(known)}" if known else "There are none."
-        return mistaken(f"cannot be watched here: {', '.join(unknown)}. {there}")
+        there = f"Choose from {', '.join(known)}." if known else "No algorithm covers this target."
+        return mistaken(f"these algorithms cannot be watched here: {', '.join(unknown)}. {there}")
     axis = "time" if wanted.view == "time" else found["axis"]
     given = {**wanted.model_dump(), "axis": axis, "quantity": _QUANTITIES[axis]}
     run = desk.runs.start(desk.client_of(request, wanted.client), given)

@@ -213,7 +213,7 @@ class Runs:
             self._keeper.cancel()
         tasks = list(self._tasks.values())
         for run in self._runs.values():
-            run.end("stopped", "the lab was closed")
+            run.end("stopped", "The lab was closed")
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)

@@ -55,7 +55,7 @@ def scores_chart(fit: TableFit) -> Chart:
         ),
         Axis("", ticks=ticks, range=(0.5, len(entries) + 0.5)),
         tuple(series),
-        caption=f"Diamonds: mean over {fit.folds} folds, the same for all; dots: each fold.",
+        caption=f"Diamonds are means over {fit.folds} folds, dots are single folds.",
         legend="none",
         width="two",
         height=20 + 11 * len(entries),

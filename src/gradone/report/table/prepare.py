@@ -108,7 +108,7 @@ def prepare(
     _check_labels(y, target, found)
     features = table.without(target, *drop)
     if drop:
-        notes.append(f"Left out on request: {listed(drop)}.")
+        notes.append(f"These columns were left out on request: {listed(drop)}.")
     useless = useless_columns(features)
     if useless:
         notes += [reason for _, reason in useless]
