@@ -50,8 +50,11 @@ def pretty(text: str) -> str:
     --------
     >>> pretty("He2(z1) + 3*z1*z2**12")
     'He₂(z₁) + 3 z₁ z₂¹²'
+    >>> pretty("sign(z1 + xi2/2)")
+    'sign(z₁ + ξ₂/2)'
     """
-    text = re.sub(r"\b(He|z|h)(\d+)\b", lambda m: m[1] + m[2].translate(_SUBSCRIPT), text)
+    text = re.sub(r"\b(He|z|xi|h)(\d+)\b", lambda m: m[1] + m[2].translate(_SUBSCRIPT), text)
+    text = re.sub(r"\bxi", "ξ", text)
     text = re.sub(r"(?:\*\*|\^)\s*(\d+)", lambda m: m[1].translate(_SUPERSCRIPT), text)
     text = re.sub(r"\bsqrt\(", "√(", text).replace("*", " ")
     return re.sub(r"\bpi\b", "π", re.sub(r"  +", " ", text))
