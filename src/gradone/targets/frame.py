@@ -23,18 +23,27 @@ class Framed(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def natural_frame(expression: Expression) -> Framed:
+def natural_frame(expression: Expression, latent: int = 0) -> Framed:
     """Function in as few coordinates as it needs, along its linear forms if they are orthogonal.
 
     A rotated function comes back in its unrotated coordinates, where its terms separate and its
     jumps are parallel to the axes.
 
+    Parameters
+    ----------
+    expression : Expression
+        The function.
+    latent : int
+        How many of the last variables are latent noise: they stay what they are.
+
     Examples
     --------
     >>> natural_frame(Expression("abs(z1 + z2) * tanh(z1 - z2)")).rows.round(3).tolist()
     [[0.707, 0.707], [0.707, -0.707]]
+    >>> natural_frame(Expression("tanh(z1 + z2 + 2*z3)"), latent=1).rows.round(3).tolist()
+    [[0.707, 0.707, 0.0], [0.0, 0.0, 1.0]]
     """
-    return typed_frame(essential(expression))
+    return _latent_frame(expression, latent) if latent else typed_frame(essential(expression))
 
 
 @lru_cache(maxsize=64)
@@ -57,14 +66,8 @@ def typed_frame(expression: Expression) -> Framed:
     return Framed(rewrite(expression, rows), rows)
 
 
-def latent_frame(expression: Expression, latent: int) -> Framed:
-    """The same for z alone, where the last variables are latent noise and stay what they are.
-
-    Examples
-    --------
-    >>> latent_frame(Expression("tanh(z1 + z2 + 2*z3)"), 1).rows.round(3).tolist()
-    [[0.707, 0.707, 0.0], [0.0, 0.0, 1.0]]
-    """
+def _latent_frame(expression: Expression, latent: int) -> Framed:
+    """The same for z alone, where the last variables are latent noise and stay what they are."""
     r = expression.r - latent
     used = [i - 1 for i in expression.variables if i <= r]
     seen = spanning_rows(expression.span[:, :r])

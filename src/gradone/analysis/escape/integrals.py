@@ -15,7 +15,7 @@ from ...calculus.grid import grid_coefficients
 from ...calculus.integrand import Integrand
 from ...calculus.line import line_coefficients
 from ...calculus.sobol import SobolSequence, gaussian_points, sobol_coefficients
-from ...targets.frame import Framed, latent_frame, natural_frame
+from ...targets.frame import Framed, natural_frame
 from ...targets.language.bounds import growth
 from ...targets.language.expression import Expression
 from ...targets.language.tree import multiply, power
@@ -76,9 +76,7 @@ def tensor(update: Update, target: Target, order: int) -> Tensor:
 
 def _frame(target: Target) -> Framed:
     """Function of the directions and latent variables, and the rows of the directions."""
-    if not target.q:
-        return natural_frame(target.expression)
-    small, rows = latent_frame(target.joint, target.q)
+    small, rows = natural_frame(target.joint, target.q)
     return Framed(small, rows[: len(rows) - target.q, : target.r])
 
 

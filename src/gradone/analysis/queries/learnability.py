@@ -19,7 +19,7 @@ from functools import lru_cache
 import numpy as np
 
 from ...base.estimate import Estimate
-from ...targets.frame import latent_frame, natural_frame
+from ...targets.frame import natural_frame
 from ...targets.language.expression import Expression
 from ..subspace import Subspace
 from .directions import typed_subspace
@@ -63,7 +63,7 @@ def learnability(expression: Expression, noise: float = 0.0, latent: int = 0) ->
     (('easy',), 2.467401)
     """
     r = expression.r - latent
-    framed = latent_frame(expression, latent) if latent else natural_frame(expression)
+    framed = natural_frame(expression, latent)
     f, rows = framed.expression, framed.rows[: len(framed.rows) - latent, :r]
     known = Subspace.zero(f.r)
     stages: list[Stage] = []

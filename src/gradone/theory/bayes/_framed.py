@@ -29,7 +29,7 @@ class FramedEvolution:
     def __init__(self, target: Target) -> None:
         framed = natural_frame(target.expression)
         self.target, self.rows = target, framed.rows
-        self.inner = StateEvolution(Target(framed.expression.canonical, target.noise))
+        self.inner = StateEvolution(Target.of(framed.expression, target.noise))
 
     def uninformed_curve(self, alphas: Iterable[float]) -> list[FixedPoint]:
         """Fixed points from an uninformed start; each alpha goes on from the one below."""

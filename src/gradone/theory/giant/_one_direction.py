@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from ...targets.frame import Framed, latent_frame, natural_frame
+from ...targets.frame import natural_frame
 from ...targets.target import Target
 
 
 def one_direction_obstacle(target: Target) -> str | None:
     """Why a theory of targets of one direction does not cover a target, or None."""
-    used = len(_frame(target).rows) - target.q
+    used = len(natural_frame(target.joint, target.q).rows) - target.q
     if used > 1:
         return f"the target depends on {used} directions, and the theory of one step covers one"
     if used == 0:
@@ -29,8 +29,5 @@ def one_direction(target: Target) -> Target:
     """
     if target.r == 1:
         return target
-    return Target.of(_frame(target).expression, target.noise, latent=target.q)
-
-
-def _frame(target: Target) -> Framed:
-    return latent_frame(target.joint, target.q) if target.q else natural_frame(target.joint)
+    framed = natural_frame(target.joint, target.q)
+    return Target.of(framed.expression, target.noise, latent=target.q)
