@@ -115,7 +115,15 @@ def main() -> None:
     alphas = np.linspace(0.2, 4.0, 60)
 
     def curve():
-        return gd.predict(target, "one_step", readout_ratio=alphas, batch_ratio=20.0, step_size=3.0)
+        return gd.predict(
+            target,
+            "one_step",
+            readout_ratio=alphas,
+            batch_ratio=20.0,
+            step_size=3.0,
+            activation="tanh(z)",
+            readout="ones",
+        )
 
     ready = model(3.0)
     ready.point(**where)

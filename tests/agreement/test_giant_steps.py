@@ -52,6 +52,8 @@ def check_orientations(name, *, d, width, runs=RUNS):
         step_size=step,
         activation=activation,
         steps=2,
+        readout="signs",
+        bias_scale=0.0,
     ).isel(batch_ratio=0)
     rng = np.random.default_rng([d, *name.encode()])
     found = []
@@ -102,7 +104,13 @@ def check_span(*, d, width, runs=RUNS):
     for text in (SUM, SPAN):
         target = gd.Target(text)
         theory = gd.predict(
-            target, "giant_steps", batch_ratio=32, step_size=step, steps=1, bias_scale=1.0
+            target,
+            "giant_steps",
+            batch_ratio=32,
+            step_size=step,
+            steps=1,
+            bias_scale=1.0,
+            readout="signs",
         ).isel(batch_ratio=0, step=1)
         expected = spread(theory.gradient_cosine.values, theory.share.values)
         rng = np.random.default_rng([d, *text.encode()])

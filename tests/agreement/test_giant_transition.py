@@ -35,7 +35,12 @@ def test_the_theory_is_the_leading_order_of_exact_moments(leap):
         n = d**leap
         inside, total = mean_over_starts(lambda u, d=d, n=n: both_signs(case, u, d=d, n=n), d)
         theory = gd.theory.first_step_overlap(
-            case.text, d=d, n=n, step_size=case.step_size, activation=case.activation
+            case.text,
+            d=d,
+            n=n,
+            step_size=case.step_size,
+            activation=case.activation,
+            readout="signs",
         )
         gaps.append(theory.subspace_overlap.item() - math.sqrt(inside / total))
     assert abs(gaps[0]) < 2 / 64

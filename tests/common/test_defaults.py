@@ -5,19 +5,18 @@ import math
 
 import pytest
 
-import gradone as gd
+from gradone.algorithms import ALGORITHMS
+from gradone.dynamics import ENGINES
 from gradone.learners import LEARNERS
 from gradone.targets.training import parameters_of
 from gradone.theory import THEORIES
 
-# Name of the theory, of the engine and of the learner.
-FACES = {
-    "sgd": ("sgd_flow", "sgd", "online_sgd"),
-    "reused_batch": ("reused_batch", "reused_batch", "reused_batch"),
-    "random_features": ("random_features", None, "random_features"),
-    "dot_kernel_ridge": ("lazy", None, "dot_kernel_ridge"),
-    "bayes_amp": ("bayes_amp", None, "bayes_amp"),
-}
+
+def faces(card):
+    """Functions of an algorithm whose parameters people type."""
+    theory = [THEORIES[card.theory].predict] if card.theory else []
+    engine = [ENGINES[card.engine]] if card.engine else []
+    return theory + engine + ([LEARNERS[card.learner]] if card.learner else [])
 
 
 def defaults(function):
@@ -27,11 +26,10 @@ def defaults(function):
     return {name: value for name, value in found.items() if value not in is_open}
 
 
-@pytest.mark.parametrize(("theory", "engine", "learner"), FACES.values(), ids=FACES)
-def test_equal_things_have_equal_defaults(theory, engine, learner):
+@pytest.mark.parametrize("name", list(ALGORITHMS))
+def test_equal_things_have_equal_defaults(name):
     """Would catch: a theory of tanh beside a learner with relu."""
-    faces = [THEORIES[theory].predict, LEARNERS[learner]]
-    faces += [getattr(gd.dynamics, engine)] if engine else []
-    given = [defaults(face) for face in faces]
-    for name in set().union(*given):
-        assert len({repr(one[name]) for one in given if name in one}) == 1, name
+    given = [defaults(face) for face in faces(ALGORITHMS[name])]
+    for parameter in set().union(*given):
+        values = {repr(one[parameter]) for one in given if parameter in one}
+        assert len(values) == 1, f"{parameter}: {values}"

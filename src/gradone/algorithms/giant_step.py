@@ -45,7 +45,7 @@ class GiantStepCard(Algorithm):
     def theory_arguments(self, run: Run) -> dict[str, Any]:
         """Half of the samples for the step, half for the readout."""
         half = float(run.alpha[0]) / 2
-        return {"batch_ratio": half, "readout_ratio": half, **self.chosen(run)}
+        return {"batch_ratio": half, "readout_ratio": half, "readout": "ones", **self.chosen(run)}
 
     def learner_arguments(self, run: Run) -> dict[str, Any]:
         """The network of the theory where there is one; else two steps find more than one."""

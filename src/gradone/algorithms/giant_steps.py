@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 _STEPS = 2  # gradients that are looked at
+_NEURONS: dict[str, Any] = {"readout": "signs", "bias_scale": 0.0}
 _LABELS = {"gradient_share": ("C", "cosine of the gradient with the target's directions")}
 
 
@@ -56,7 +57,7 @@ class GiantStepsCard(Algorithm):
         given = self.chosen(run)
         given.pop("replicates")
         ratio = run.places if run.axis == "batch_ratio" else run.alpha / _STEPS
-        return {"batch_ratio": ratio, "steps": _STEPS - 1, **given}
+        return {"batch_ratio": ratio, "steps": _STEPS - 1, **_NEURONS, **given}
 
     def shares(self, found: xr.Dataset) -> xr.Dataset:
         """Shares C_t of the gradients in the limit of large d [GP-1].
@@ -100,8 +101,7 @@ class GiantStepsCard(Algorithm):
                 activation=given["activation"],
                 batch_size=n,
                 init=start,
-                readout="signs",
-                bias_scale=0.0,
+                **_NEURONS,
                 ridge=1.0,
                 standardize=False,
                 shuffle=False,

@@ -28,7 +28,12 @@ def bulk_after(step, batch, *, readout_ratio=2.0, width_ratio=1.0, level=1):
 @pytest.mark.parametrize(("batch", "largest"), [(20.0, 275.6), (2.0, 330.4)])
 def test_edges_and_outliers_of_the_reference(batch, largest):
     found = gd.predict(
-        "sin(z)", "feature_spectrum", readout_ratio=2.0, batch_ratio=batch, step_size=3.0
+        "sin(z)",
+        "feature_spectrum",
+        readout_ratio=2.0,
+        batch_ratio=batch,
+        step_size=3.0,
+        activation="tanh(z)",
     )
     before, after = found.edge.values.ravel()
     assert before == pytest.approx(2.09, abs=0.02)
@@ -110,7 +115,7 @@ def test_the_transform_solves_its_equations_on_the_right_sheet():
 def test_the_share_below_counts_zero_eigenvalues():
     found = gd.predict(
         "sin(z)", "feature_spectrum", readout_ratio=0.5, batch_ratio=20.0, step_size=1.0,
-        eigenvalue=[1e-4, 0.5, 10.0],
+        eigenvalue=[1e-4, 0.5, 10.0], activation="tanh(z)",
     )  # fmt: skip
     below = found.share_below.sel(step=0).values.ravel()
     assert below[0] == pytest.approx(0.5, abs=1e-3)
@@ -121,11 +126,11 @@ def test_the_share_below_counts_zero_eigenvalues():
 def test_what_is_not_covered_is_refused():
     where = {"readout_ratio": 1.0, "batch_ratio": 1.0, "step_size": 1.0}
     with pytest.raises(gd.OutOfRegime, match="depends on 2 directions.*Theories that do"):
-        gd.predict("z1*z2", "feature_spectrum", **where)
+        gd.predict("z1*z2", "feature_spectrum", **where, activation="tanh(z)")
     with pytest.raises(gd.OutOfRegime, match="second spike.*Theories that do"):
         gd.predict("z + z**2", "feature_spectrum", activation="relu(z)", **where)
     with pytest.raises(gd.BadData, match="eigenvalue must be finite numbers > 0"):
-        gd.predict("z", "feature_spectrum", eigenvalue=[-1.0, 1.0], **where)
+        gd.predict("z", "feature_spectrum", eigenvalue=[-1.0, 1.0], **where, activation="tanh(z)")
 
 
 def eigenvalues(rng, W, n):
@@ -148,6 +153,7 @@ def test_spectrum_of_a_real_step(rng, batch):
         batch_ratio=batch,
         step_size=3.0,
         width=d,
+        activation="tanh(z)",
     )
     W = sphere_rows(rng, d, d)
     moved = giant_step(rng, W, np.ones(d), "tanh(z)", np.sin, 0.0, round(batch * d), 3.0)
@@ -173,6 +179,7 @@ def test_an_outlier_of_order_one(rng):
         batch_ratio=batch,
         step_size=step,
         width=d,
+        activation="tanh(z)",
     ).sel(step=1)
     assert theory.outliers.item() == 1
     assert 1.2 * theory.edge.item() < theory.largest_eigenvalue.item() < 4 * theory.edge.item()

@@ -9,6 +9,7 @@ import gradone as gd
 
 from .direct_step import sphere_rows, within
 
+SIGNS = {"readout": "signs", "bias_scale": 0.0}
 MIXED = "(z1 + z1**2 + z2 - z2**2)/2"
 
 
@@ -20,7 +21,9 @@ MIXED = "(z1 + z1**2 + z2 - z2**2)/2"
     ],
 )
 def test_table_of_the_reference(batch_ratio, cosines, risks):
-    found = gd.predict(MIXED, "giant_steps", batch_ratio=batch_ratio, step_size=2.0, steps=2)
+    found = gd.predict(
+        MIXED, "giant_steps", batch_ratio=batch_ratio, step_size=2.0, steps=2, **SIGNS
+    )
     positive = found.sel(neuron=2)
     assert positive.readout == 1
     assert positive.gradient_cosine.values[0] == pytest.approx(np.array(cosines), abs=2e-3)
@@ -45,7 +48,7 @@ def test_table_of_the_reference(batch_ratio, cosines, risks):
     ],
 )  # fmt: skip
 def test_examples_of_the_reference(target, setting, neuron, cosines):
-    found = gd.predict(target, "giant_steps", steps=2, **setting).sel(neuron=neuron)
+    found = gd.predict(target, "giant_steps", steps=2, **setting, **SIGNS).sel(neuron=neuron)
     for step, expected in cosines.items():
         values = found.gradient_cosine.sel(step=step).values[0]
         assert values == pytest.approx(expected, abs=4e-3)
@@ -57,7 +60,7 @@ def test_two_directions_that_tanh_and_relu_see():
     even, odd = "z1 + He2(z1)*z2/sqrt(2)", "z1 + z1*z2"
 
     def second(target, **more):
-        found = gd.predict(target, "giant_steps", **hidden, **more)
+        found = gd.predict(target, "giant_steps", **hidden, **(SIGNS | more))
         return float(abs(found.gradient_cosine.isel(step=1, direction=1)).max())
 
     assert second(odd) > 0.3
@@ -69,7 +72,9 @@ def test_two_directions_that_tanh_and_relu_see():
 def test_the_first_gradient_has_a_closed_form():
     r"""cos = c_1 C_1 / sqrt(c_1^2 |C_1|^2 + E[y^2] E[sigma'^2]/batch_ratio), centred target."""
     target, batch_ratio = gd.Target("3*z1 - z2 + He2(z1)", noise=0.5), np.array([0.5, 5.0])
-    found = gd.predict(target, "giant_steps", batch_ratio=batch_ratio, step_size=1.0, steps=1)
+    found = gd.predict(
+        target, "giant_steps", batch_ratio=batch_ratio, step_size=1.0, steps=1, **SIGNS
+    )
     energy = 9 + 1 + 2 + 0.5
     length = np.sqrt(0.25 * 10 + energy * 0.5 / batch_ratio)
     first = found.gradient_cosine.sel(step=0, neuron=2).values
@@ -82,8 +87,8 @@ def test_the_first_gradient_has_a_closed_form():
 def test_directions_may_be_exchanged_and_flipped():
     """Would catch: a coupling of the direction's index and the points."""
     setting = {"batch_ratio": 4.0, "step_size": 1.5, "steps": 2}
-    one = gd.predict("z1 + z1*z2", "giant_steps", **setting)
-    other = gd.predict("z1*z2 - z2", "giant_steps", **setting)
+    one = gd.predict("z1 + z1*z2", "giant_steps", **setting, **SIGNS)
+    other = gd.predict("z1*z2 - z2", "giant_steps", **setting, **SIGNS)
     a, b = one.gradient_cosine.values, other.gradient_cosine.values
     allowed = one.gradient_cosine_err.values.max() + other.gradient_cosine_err.values.max()
     assert np.abs(a[..., 0] + b[..., 1]).max() < allowed
@@ -92,7 +97,7 @@ def test_directions_may_be_exchanged_and_flipped():
 
 def test_a_divergence_is_reported():
     with pytest.raises(gd.NotConverged, match="diverge at step .*smaller than 50"):
-        gd.predict("He3(z1) + z1", "giant_steps", batch_ratio=1.0, step_size=50.0, steps=4)
+        gd.predict("He3(z1) + z1", "giant_steps", batch_ratio=1.0, step_size=50.0, steps=4, **SIGNS)
 
 
 def test_bad_arguments_are_refused():
@@ -101,13 +106,15 @@ def test_bad_arguments_are_refused():
         ({"bias": "some"}, "bias must be a finite number"),
         ({"bias": None}, "bias must be a finite number"),
         ({"bias_scale": -1.0}, r"bias_scale must be a finite number >= 0 \(a standard dev"),
-        ({"bias": {0.5: 1.0}, "bias_scale": 1.0}, "give one of the two"),
+        ({"bias": {0.5: 1.0}, "bias_scale": 1.0}, "use bias_scale=0 with shares"),
         ({"bias": {0.5: 0.2}}, "shares of bias must be positive and sum to one"),
         ({"readout": {0.0: 1.0}}, "not all zero"),
         ({"step_size": -1.0}, "step_size must be"),
     ):
         with pytest.raises(gd.BadData, match=message):
-            gd.predict("z1", "giant_steps", **({"batch_ratio": 1.0, "step_size": 1.0} | more))
+            gd.predict(
+                "z1", "giant_steps", **({"batch_ratio": 1.0, "step_size": 1.0} | SIGNS | more)
+            )
 
 
 def simulated_cosines(rng, *, d, width, n, step, steps):
@@ -132,7 +139,7 @@ def test_gradients_of_three_steps_against_simulation(rng):
     """Would catch: the shared noise left out of M (13 standard errors in the second step)."""
     d, batch_ratio, step = 300, 2.0, 3.0
     theory = gd.predict(
-        "z1 + z1*z2", "giant_steps", batch_ratio=batch_ratio, step_size=step, steps=2
+        "z1 + z1*z2", "giant_steps", batch_ratio=batch_ratio, step_size=step, steps=2, **SIGNS
     )
     expected = theory.gradient_cosine.sel(neuron=2).values[0]
     runs = np.array([
@@ -147,7 +154,7 @@ def test_gradients_of_three_steps_against_simulation(rng):
 
 def test_first_step_overlap_of_the_reference():
     found = gd.theory.first_step_overlap(
-        "z1 + He2(z2)/2", d=1024, n=[181, 1024, 5793, 32768], step_size=4.0
+        "z1 + He2(z2)/2", d=1024, n=[181, 1024, 5793, 32768], step_size=4.0, readout="signs"
     )
     expected = [0.243, 0.489, 0.751, 0.863]
     assert found.subspace_overlap.values == pytest.approx(expected, abs=1.5e-3)
@@ -157,23 +164,29 @@ def test_an_activation_without_the_leading_order_finds_nothing():
     """The relu has c_3 = 0: the overlap stays at chance for any n."""
     chance = math.sqrt(2 / 48)
     setting = {"d": 48, "n": 10**9, "step_size": 2.0}
-    blind = gd.theory.first_step_overlap("z1*He2(z2)", activation="relu(z)", **setting)
+    blind = gd.theory.first_step_overlap(
+        "z1*He2(z2)", activation="relu(z)", **setting, readout="signs"
+    )
     assert blind.subspace_overlap.item() == pytest.approx(chance, abs=1e-3)
     sees = gd.theory.first_step_overlap(
-        "z1*He2(z2)", activation="z + He2(z)/2 + He3(z)/6", **setting
+        "z1*He2(z2)", activation="z + He2(z)/2 + He3(z)/6", **setting, readout="signs"
     )
     assert sees.subspace_overlap.item() > 0.95
     with pytest.raises(gd.OutOfRegime, match="up to five directions"):
-        gd.theory.first_step_overlap("z1*z2*z3*z4*z5*z6", d=48, n=100, step_size=1.0)
+        gd.theory.first_step_overlap(
+            "z1*z2*z3*z4*z5*z6", d=48, n=100, step_size=1.0, readout="signs"
+        )
     with pytest.raises(gd.BadData, match="d must be larger than r = 2"):
-        gd.theory.first_step_overlap("z1*z2", d=2, n=100, step_size=1.0)
+        gd.theory.first_step_overlap("z1*z2", d=2, n=100, step_size=1.0, readout="signs")
 
 
 @pytest.mark.stat
 def test_first_step_overlap_of_leading_order_two_against_simulation(rng):
     """2000 independent neurons: their mean squares, not those of the few of one network."""
     d, n, width, c = 96, 4096, 2000, 4.0
-    theory = gd.theory.first_step_overlap("He2(z1)/2 + z1*z2", d=d, n=n, step_size=c)
+    theory = gd.theory.first_step_overlap(
+        "He2(z1)/2 + z1*z2", d=d, n=n, step_size=c, readout="signs"
+    )
     ratios = []
     for _ in range(12):
         W = sphere_rows(rng, width, d)

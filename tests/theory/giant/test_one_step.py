@@ -22,6 +22,7 @@ TANH = Activation("tanh(z)")
 SIN, BLOCKS = gd.Target("sin(z)"), gd.Target("z + (z**2 - 1)*exp(-z**2/4)/2")
 TANH_SIN = {"batch_ratio": 20.0, "step_size": 3.0, "ridge": 0.1, "variant": "spiked"}
 TANH_TANH = {"batch_ratio": 0.5, "step_size": 1.0, "ridge": 0.01, "variant": "spiked"}
+NEURONS = {"activation": "tanh(z)", "readout": "ones"}
 THREE = {-1.0: 0.3, 1.0: 0.3, 2.0: 0.4}
 
 
@@ -29,10 +30,10 @@ THREE = {-1.0: 0.3, 1.0: 0.3, 2.0: 0.4}
 
 
 def test_spikes_of_the_reference():
-    found = gd.predict("sin(z)", "one_step", readout_ratio=1.0, **TANH_SIN)
+    found = gd.predict("sin(z)", "one_step", readout_ratio=1.0, **TANH_SIN, **NEURONS)
     numbers = [found[name].item() for name in ("spike", "bulk_scale", "alignment")]
     assert numbers == pytest.approx([1.1340555, 1.0189732, 0.9718544], abs=1e-6)
-    found = gd.predict("tanh(z)", "one_step", readout_ratio=1.0, **TANH_TANH)
+    found = gd.predict("tanh(z)", "one_step", readout_ratio=1.0, **TANH_TANH, **NEURONS)
     numbers = [found[name].item() for name in ("spike", "bulk_scale", "alignment")]
     assert numbers == pytest.approx([0.6510892, 1.0769061, 0.5634852], abs=1e-6)
 
@@ -65,7 +66,7 @@ def test_spikes_of_the_reference():
     ],
 )  # fmt: skip
 def test_errors_of_the_reference(target, setting, readout_ratio, test, train):
-    found = gd.predict(target, "one_step", readout_ratio=readout_ratio, **setting)
+    found = gd.predict(target, "one_step", readout_ratio=readout_ratio, **setting, **NEURONS)
     assert found.test_mse.item() == pytest.approx(test, abs=1e-6)
     noise = getattr(target, "noise", 0.0)
     assert found.excess_mse.item() == pytest.approx(test - noise, abs=1e-6)
@@ -92,7 +93,7 @@ def test_blocks_of_the_reference(width, test, train):
     found = gd.predict(
         BLOCKS, "one_step", readout_ratio=2.0, batch_ratio=3.0, step_size=1.5, width_ratio=0.8,
         ridge=0.1,
-        variant="spiked", readout=THREE, width=width,
+        variant="spiked", readout=THREE, width=width, activation="tanh(z)",
     )  # fmt: skip
     assert found.test_mse.item() == pytest.approx(test, abs=2e-6)
     assert found.train_mse.item() == pytest.approx(train, abs=2e-6)
@@ -104,7 +105,13 @@ def test_gaussian_second_layer_of_the_reference():
     # has too few values of u.
     for width, expected, allowed in ((math.inf, 0.0783, 1e-4), (800, 0.0821, 0.0014)):
         found = gd.predict(
-            "sin(z)", "one_step", readout_ratio=2.0, readout="gaussian", width=width, **setting
+            "sin(z)",
+            "one_step",
+            readout_ratio=2.0,
+            readout="gaussian",
+            width=width,
+            **setting,
+            activation="tanh(z)",
         )
         assert found.test_mse.item() == pytest.approx(expected, abs=allowed)
         assert found.test_mse_err.item() < 2e-4
@@ -115,7 +122,7 @@ def test_small_step_of_the_reference():
     found = gd.predict(
         target, "one_step", readout_ratio=2.0, batch_ratio=2.0, step_size=[0.0, 1.5, 4.0],
         width_ratio=1.5,
-        ridge=0.3, scaling="small",
+        ridge=0.3, scaling="small", **NEURONS,
     )  # fmt: skip
     expected = [1.0275, 0.93384, 0.8532]
     assert found.excess_mse.values.ravel() == pytest.approx(expected, abs=1e-4)
@@ -142,7 +149,12 @@ def test_bounds_of_the_reference():
 def test_optimal_ridge_of_the_reference():
     step = 0.9 / (0.6057055 * 0.6065307)  # a spike of strength 0.9
     best = gd.theory.optimal_ridge(
-        "sin(z)", readout_ratio=20.0, batch_ratio=math.inf, step_size=step, variant="spiked"
+        "sin(z)",
+        readout_ratio=20.0,
+        batch_ratio=math.inf,
+        step_size=step,
+        variant="spiked",
+        **NEURONS,
     )
     assert best.at.value == pytest.approx(0.307, rel=0.02)
     assert best.test_mse.value == pytest.approx(0.027701, abs=1e-5)
@@ -216,7 +228,7 @@ def test_the_published_equations_of_one_block_give_the_same(rng, case):
     beta, noise = rng.uniform(0.4, 2.0), rng.uniform(0.0, 0.3)
     found = gd.predict(
         gd.Target("sin(z)", noise=noise), "one_step", batch_ratio=batch, step_size=step,
-        width_ratio=beta, variant="spiked", **where,
+        width_ratio=beta, variant="spiked", **where, **NEURONS,
     )  # fmt: skip
     test, train = one_block(
         90, np.sin, np.tanh, r=found.spike.item(), c=found.bulk_scale.item(),
@@ -243,8 +255,8 @@ def test_a_block_may_be_split():
 def test_signs_of_the_second_layer_do_not_matter_if_the_activation_is_odd():
     """Would catch: a wrong sign of u in the spike or in the change of the row norms."""
     setting = {"batch_ratio": 3.0, "step_size": 1.5, "width": 500.0, "readout_ratio": 2.0}
-    ones = gd.predict("sin(z)", "one_step", **setting)
-    signs = gd.predict("sin(z)", "one_step", readout="signs", **setting)
+    ones = gd.predict("sin(z)", "one_step", **setting, **NEURONS)
+    signs = gd.predict("sin(z)", "one_step", readout="signs", **setting, activation="tanh(z)")
     assert signs.test_mse.item() == pytest.approx(ones.test_mse.item(), rel=1e-12)
     layer = ReadoutLaw(np.array([-1.0, 1.0]), np.array([0.5, 0.5]))  # not folded
     spike = spike_of(SIN, TANH, layer, batch_ratio=3.0, step_size=1.5)
@@ -260,9 +272,9 @@ def test_without_a_step_it_is_random_features():
     for width_ratio, ridge in ((0.5, 0.01), (2.0, 1.0)):
         where = {"readout_ratio": 1.3, "width_ratio": width_ratio, "ridge": ridge}
         target = gd.Target("sin(z)", noise=0.2)
-        step = gd.predict(target, "one_step", batch_ratio=3.0, step_size=0.0, **where)
+        step = gd.predict(target, "one_step", batch_ratio=3.0, step_size=0.0, **where, **NEURONS)
         small = gd.predict(
-            target, "one_step", batch_ratio=3.0, step_size=0.0, scaling="small", **where
+            target, "one_step", batch_ratio=3.0, step_size=0.0, scaling="small", **where, **NEURONS
         )
         alike = {"alpha": 1.3, "width_ratio": width_ratio, "ridge": ridge}
         plain = gd.predict(target, "random_features", activation="tanh(z)", **alike)
@@ -299,7 +311,9 @@ def test_a_function_of_one_direction_is_one_in_any_variables(name, text, axes):
 
 def test_optima_of_a_function_of_one_direction_in_any_variable():
     where = {"readout_ratio": 2.0, "batch_ratio": 8.0, "step_size": 2.0}
-    assert gd.theory.optimal_ridge("sin(z2)", **where) == gd.theory.optimal_ridge("sin(z)", **where)
+    assert gd.theory.optimal_ridge("sin(z2)", **where, **NEURONS) == gd.theory.optimal_ridge(
+        "sin(z)", **where, **NEURONS
+    )
     best = [gd.theory.best_neuron(text, "tanh(z)") for text in ("sin(z3)", "sin(z)")]
     assert best[0] == best[1]
 
@@ -312,15 +326,15 @@ def test_finite_width_joins_giant_and_small_steps():
     )
     target = gd.Target("z + (z**2 - 1)/2", noise=0.25)
     for eta in (0.7, 1.5, 6.0):
-        small = gd.predict(target, "one_step", step_size=eta, scaling="small", **setting)
+        small = gd.predict(target, "one_step", step_size=eta, scaling="small", **setting, **NEURONS)
         giant = gd.predict(
             target, "one_step", step_size=eta / math.sqrt(width), width=width, variant="spiked",
-            **setting,
+            **setting, **NEURONS,
         )  # fmt: skip
         assert giant.test_mse.item() == pytest.approx(small.test_mse.item(), abs=2e-7)
         assert giant.train_mse.item() == pytest.approx(small.train_mse.item(), abs=2e-7)
-    large = gd.predict(target, "one_step", step_size=1e5, scaling="small", **setting)
-    free = gd.predict(target, "one_step", step_size=1e-4, variant="spiked", **setting)
+    large = gd.predict(target, "one_step", step_size=1e5, scaling="small", **setting, **NEURONS)
+    free = gd.predict(target, "one_step", step_size=1e-4, variant="spiked", **setting, **NEURONS)
     assert free.test_mse.item() == pytest.approx(large.test_mse.item(), abs=1e-5)
 
 
@@ -331,7 +345,7 @@ def test_risks_lie_between_their_bounds():
         best = gd.theory.optimal_ridge(
             "sin(z)", readout_ratio=readout_ratio, width_ratio=width_ratio, batch_ratio=math.inf,
             step_size=step,
-            variant="spiked",
+            variant="spiked", **NEURONS,
         )  # fmt: skip
         assert bounds.lower.value < best.test_mse.value < bounds.upper.value + 1e-9
     assert best.test_mse.value == pytest.approx(0.0199, abs=5e-4)
@@ -339,27 +353,34 @@ def test_risks_lie_between_their_bounds():
 
 def test_optima_are_those_of_a_grid():
     where = {"readout_ratio": 2.0, "batch_ratio": 8.0}
-    ridge = gd.theory.optimal_ridge("sin(z)", step_size=2.0, **where)
+    ridge = gd.theory.optimal_ridge("sin(z)", step_size=2.0, **where, **NEURONS)
     grid = ridge.at.value * np.exp(np.linspace(-1, 1, 21))
-    curve = gd.predict("sin(z)", "one_step", step_size=2.0, ridge=grid, **where).test_mse
+    curve = gd.predict("sin(z)", "one_step", step_size=2.0, ridge=grid, **where, **NEURONS).test_mse
     assert np.argmin(curve.values) == 10
     assert curve.min() == pytest.approx(ridge.test_mse.value, rel=1e-9)
-    step = gd.theory.optimal_step("sin(z)", ridge=0.1, **where)
+    step = gd.theory.optimal_step("sin(z)", ridge=0.1, **where, **NEURONS)
     grid = step.at.value * np.exp(np.linspace(-0.5, 0.5, 11))
-    curve = gd.predict("sin(z)", "one_step", step_size=grid, ridge=0.1, **where).test_mse
+    curve = gd.predict("sin(z)", "one_step", step_size=grid, ridge=0.1, **where, **NEURONS).test_mse
     assert np.argmin(curve.values) == 5
     assert step.ridge == 0.1
 
 
 @pytest.mark.stat  # it is not random, but takes more than a second
 def test_the_best_ridge_may_be_searched_with_the_step():
-    both = gd.theory.optimal_step("sin(z)", readout_ratio=2.0, batch_ratio=8.0, variant="spiked")
+    both = gd.theory.optimal_step(
+        "sin(z)", readout_ratio=2.0, batch_ratio=8.0, variant="spiked", **NEURONS
+    )
     fixed = gd.theory.optimal_step(
-        "sin(z)", readout_ratio=2.0, batch_ratio=8.0, ridge=0.1, variant="spiked"
+        "sin(z)", readout_ratio=2.0, batch_ratio=8.0, ridge=0.1, variant="spiked", **NEURONS
     )
     assert both.test_mse.value <= fixed.test_mse.value
     ridge = gd.theory.optimal_ridge(
-        "sin(z)", readout_ratio=2.0, batch_ratio=8.0, step_size=both.at.value, variant="spiked"
+        "sin(z)",
+        readout_ratio=2.0,
+        batch_ratio=8.0,
+        step_size=both.at.value,
+        variant="spiked",
+        **NEURONS,
     )
     assert ridge.at.value == pytest.approx(both.ridge, rel=1e-2)
 
@@ -368,7 +389,9 @@ def test_the_best_ridge_may_be_searched_with_the_step():
 @pytest.mark.parametrize("batch", [1.5, 300.0, math.inf])
 def test_kinks_and_steep_targets_keep_their_errors(target, batch):
     """The stated error covers what a rule of twice the resolution changes."""
-    found = gd.predict(target, "one_step", readout_ratio=1.5, batch_ratio=batch, step_size=0.7)
+    found = gd.predict(
+        target, "one_step", readout_ratio=1.5, batch_ratio=batch, step_size=0.7, **NEURONS
+    )
     model = OneStep(
         gd.Target(target), TANH, readout="ones", variant="gradient", batch_ratio=batch,
         step_size=0.7,
@@ -398,13 +421,23 @@ def test_a_point_takes_less_than_two_milliseconds():
 
 def test_a_large_bulk_is_warned_of_with_the_size_of_the_bias():
     with pytest.warns(KnownBias, match="c = 2.52 .* about 12 % above"):
-        found = gd.predict("sin(z)", "one_step", readout_ratio=2.0, batch_ratio=1.0, step_size=6.0)
+        found = gd.predict(
+            "sin(z)", "one_step", readout_ratio=2.0, batch_ratio=1.0, step_size=6.0, **NEURONS
+        )
     share = found.known_bias.item() / found.test_mse.item()
     assert 0.05 < share < 0.2  # simulations at this point: 0.05 to 0.10
-    quiet = gd.predict("sin(z)", "one_step", readout_ratio=2.0, batch_ratio=20.0, step_size=3.0)
+    quiet = gd.predict(
+        "sin(z)", "one_step", readout_ratio=2.0, batch_ratio=20.0, step_size=3.0, **NEURONS
+    )
     assert 0 < quiet.known_bias.item() < 1e-3 * quiet.test_mse.item()
     spiked = gd.predict(
-        "sin(z)", "one_step", readout_ratio=2.0, batch_ratio=1.0, step_size=6.0, variant="spiked"
+        "sin(z)",
+        "one_step",
+        readout_ratio=2.0,
+        batch_ratio=1.0,
+        step_size=6.0,
+        variant="spiked",
+        **NEURONS,
     )
     assert spiked.known_bias.item() == 0
 
@@ -432,7 +465,7 @@ def test_what_is_not_covered_is_refused(target, more, error, message):
         gd.predict(
             target,
             "one_step",
-            **({"readout_ratio": 1.0, "batch_ratio": 2.0, "step_size": 1.0} | more),
+            **({"readout_ratio": 1.0, "batch_ratio": 2.0, "step_size": 1.0} | NEURONS | more),
         )
 
 
@@ -441,4 +474,6 @@ def test_bounds_are_about_one_direction():
         with pytest.raises(gd.OutOfRegime, match="one direction"):
             function("z1*z2", "tanh(z)")
     with pytest.raises(gd.OutOfRegime, match="one direction"):
-        gd.theory.optimal_ridge("z1*z2", readout_ratio=1.0, batch_ratio=1.0, step_size=1.0)
+        gd.theory.optimal_ridge(
+            "z1*z2", readout_ratio=1.0, batch_ratio=1.0, step_size=1.0, **NEURONS
+        )

@@ -9,6 +9,7 @@ from gradone.theory.giant._one_step_model import OneStep
 from .direct_step import giant_step, ridge_errors, sphere_rows, spiked_rows, within
 
 D = 200
+NEURONS = {"activation": "tanh(z)", "readout": "ones"}
 
 
 def values_of(rng, readout, width):
@@ -35,7 +36,7 @@ def test_real_gradient_steps_follow_the_theory(rng, activation, noise, readout_r
     theory = gd.predict(
         gd.Target("sin(z)", noise=noise), "one_step", readout_ratio=readout_ratio,
         activation=activation, width=p,
-        **setting,
+        **setting, readout="ones",
     )  # fmt: skip
     runs = []
     for _ in range(16):
@@ -63,13 +64,13 @@ def test_a_step_of_a_tenth_is_small_beside_a_width_of_200(rng):
     Would catch: the jump at step zero taken for that of networks.
     """
     readout_ratio, setting = 2.0, {"batch_ratio": 4.0, "step_size": [0.0, 1e-6, 0.1], "ridge": 0.1}
-    wide = gd.predict("sin(z)", "one_step", readout_ratio=readout_ratio, **setting).test_mse.values[
-        0
-    ]
+    wide = gd.predict(
+        "sin(z)", "one_step", readout_ratio=readout_ratio, **setting, **NEURONS
+    ).test_mse.values[0]
     assert wide[0] / wide[1] > 1.9
     assert wide[1] == pytest.approx(wide[2], rel=0.01)
     theory = gd.predict(
-        "sin(z)", "one_step", readout_ratio=readout_ratio, width=D, **setting
+        "sin(z)", "one_step", readout_ratio=readout_ratio, width=D, **setting, **NEURONS
     ).test_mse.values[0]
     assert theory[1] == pytest.approx(theory[0], rel=1e-6)
     for step, expected in zip((0.0, 0.1), theory[[0, 2]], strict=True):
@@ -94,7 +95,7 @@ def test_spiked_features_of_three_blocks_follow_the_theory(rng):
     theory = gd.predict(
         link, "one_step", readout_ratio=2.0, width_ratio=0.8, ridge=0.1, variant="spiked",
         readout=readout,
-        width=p, **setting,
+        width=p, **setting, activation="tanh(z)",
     )  # fmt: skip
     model = OneStep(
         gd.Target(link), gd.Activation("tanh(z)"), readout=readout, variant="spiked", **setting

@@ -84,6 +84,7 @@ class FeatureSpectrumFigure(GalleryFigure):
             step_size=STEP_SIZE,
             width=float(d),
             eigenvalue=np.linspace(0.0, 1.7, 400)[1:] ** 2,
+            activation="tanh(z)",
         )
         return {"simulation": memo(measured, d), "theory": theory}
 

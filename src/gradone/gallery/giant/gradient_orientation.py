@@ -63,7 +63,7 @@ def neurons(name: str, d: int, width: int) -> xr.Dataset:
 def limit(name: str) -> xr.Dataset:
     """Overlaps of the classes a = 1 and a = -1 with v and w in the limit."""
     given: dict[str, Any] = {"batch_ratio": BATCH_RATIO, "step_size": _STEP_SIZE, "steps": STEPS}
-    found = predict(TARGETS[name], "giant_steps", readout="signs", bias=0.0, **given)
+    found = predict(TARGETS[name], "giant_steps", readout="signs", bias_scale=0.0, **given)
     M = found.overlap.isel(batch_ratio=0).values @ _ROTATION.T
     dims = ("step", "neuron", "direction")
     return curve(

@@ -84,6 +84,7 @@ def predicted(step: float, batch_ratio: float, width: int) -> xr.Dataset:
         width_ratio=1.0,
         ridge=RIDGE,
         width=float(width),
+        readout="ones",
     )
 
 

@@ -84,7 +84,12 @@ def predicted(leap: int) -> xr.Dataset:
     case = LEAPS[leap]
     n = np.unique(np.geomspace(case.samples[0], case.samples[-1], 40).astype(int))
     return first_step_overlap(
-        case.target, d=case.d, n=n, step_size=case.step_size, activation=case.activation
+        case.target,
+        d=case.d,
+        n=n,
+        step_size=case.step_size,
+        activation=case.activation,
+        readout="signs",
     )
 
 

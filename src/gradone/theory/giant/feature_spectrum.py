@@ -86,7 +86,7 @@ class FeatureSpectrumTheory(Theory):
 
     >>> import gradone as gd
     >>> found = gd.predict("sin(z)", "feature_spectrum", readout_ratio=2.0, batch_ratio=20.0,
-    ...                    step_size=3.0)
+    ...                    step_size=3.0, activation="tanh(z)", width=1000)
     >>> found.edge.values.round(3), found.largest_eigenvalue.values.round(2)
     (array([[2.093, 1.452]]), array([[  2.09, 275.64]]))
     """
@@ -112,9 +112,9 @@ class FeatureSpectrumTheory(Theory):
         readout_ratio: Any,
         batch_ratio: Any,
         step_size: Any,
-        activation: str = "tanh(z)",
+        activation: str = "relu(z)",
         width_ratio: Any = 1.0,
-        width: float = 1000.0,
+        width: float = 512,
         eigenvalue: Any = None,
     ) -> xr.Dataset:
         """Density, edges and outliers before and after the step."""

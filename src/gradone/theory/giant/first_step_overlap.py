@@ -47,7 +47,7 @@ def first_step_overlap(
     n: Any,
     step_size: float,
     activation: Activation | str = "relu(z)",
-    readout: Any = "signs",
+    readout: Any = "gaussian",
 ) -> xr.Dataset:
     r"""Share of the neurons' norm that lies in the target's subspace after one giant step.
 
@@ -63,7 +63,7 @@ def first_step_overlap(
         c of :math:`s = c\,d^{(l-1)/2}`.
     activation : Activation or str
         Activation of the student, without bias.
-    readout : {"signs", "ones", "gaussian"} or mapping
+    readout : {"gaussian", "signs", "ones"} or mapping
         Second layer before the step.
 
     Returns
@@ -84,7 +84,8 @@ def first_step_overlap(
 
     Examples
     --------
-    >>> found = first_step_overlap("z1 + He2(z2)/2", d=1024, n=[1024, 32768], step_size=4.0)
+    >>> found = first_step_overlap("z1 + He2(z2)/2", d=1024, n=[1024, 32768], step_size=4.0,
+    ...                            readout="signs")
     >>> found.subspace_overlap.values.round(3)
     array([0.488, 0.863])
     """

@@ -69,7 +69,7 @@ class GiantStepsTheory(Theory):
         Activation of the student.
     steps : int
         Number T of steps.
-    readout : {"signs", "ones", "gaussian"} or mapping
+    readout : {"gaussian", "signs", "ones"} or mapping
         Second layer a, fixed; ``{value: share}``.
     bias : float or mapping
         Biases b, fixed and independent of a; ``{value: share}``.
@@ -98,7 +98,8 @@ class GiantStepsTheory(Theory):
     The second direction of z1 + z1 z2 is hidden from the first gradient and found by the second:
 
     >>> import gradone as gd
-    >>> found = gd.predict("z1 + z1*z2", "giant_steps", batch_ratio=8.0, step_size=1.5, steps=1)
+    >>> found = gd.predict("z1 + z1*z2", "giant_steps", batch_ratio=8.0, step_size=1.5,
+    ...                    readout="signs", bias_scale=0.0)
     >>> found.gradient_cosine.sel(neuron=2).values[0].round(2) + 0.0
     array([[0.82, 0.  ],
            [0.63, 0.45]])
@@ -127,10 +128,10 @@ class GiantStepsTheory(Theory):
         batch_ratio: Any,
         step_size: Any,
         activation: str = "relu(z)",
-        steps: int = 3,
-        readout: Any = "signs",
+        steps: int = 1,
+        readout: Any = "gaussian",
         bias: Any = 0.0,
-        bias_scale: float = 0.0,
+        bias_scale: float = 1.0,
         points: int = 2**14,
         seed: int = 0,
     ) -> xr.Dataset:
@@ -183,7 +184,9 @@ def _biases(bias: Any, scale: Any) -> ReadoutLaw:
     scale = nonnegative("bias_scale", scale, what="a standard deviation")
     if isinstance(bias, Mapping):
         if scale:
-            raise BadData("bias_scale spreads a bias that is a number; give one of the two")
+            raise BadData(
+                "bias_scale spreads a bias that is a number: use bias_scale=0 with shares"
+            )
         return readout_law(bias, name="bias")
     try:
         value = math.nan if isinstance(bias, str) else float(bias)

@@ -72,7 +72,7 @@ class GradientSpikeTheory(Theory):
         Activation of the student.
     width_ratio : float or array
         Width per dimension.
-    readout : {"ones", "signs", "gaussian"} or mapping
+    readout : {"gaussian", "signs", "ones"} or mapping
         Second layer u before the step, ``{value: share}``.
     scaling : {"giant", "small"}
         For ``"giant"`` the spike dominates: ``singular_value`` is :math:`s_1/\sqrt p`, ``spike``

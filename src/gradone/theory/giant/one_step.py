@@ -76,7 +76,7 @@ class OneStepTheory(Theory):
     width : float
         Width p of the finite-width terms, needed for small steps and for second layers of several
         values; ``inf`` leaves them out.
-    readout : {"ones", "signs", "gaussian"} or mapping
+    readout : {"gaussian", "signs", "ones"} or mapping
         Second layer u before the step, independent of the rows; ``{value: share}``.
     scaling : {"giant", "small"}
         For ``"small"`` the step is :math:`\eta = s\sqrt p` of order one, the limit of infinite
@@ -110,7 +110,7 @@ class OneStepTheory(Theory):
 
     >>> import gradone as gd
     >>> after = gd.predict("sin(z)", "one_step", readout_ratio=[0.9, 3.0], batch_ratio=20.0,
-    ...                    step_size=3.0)
+    ...                    step_size=3.0, activation="tanh(z)", readout="ones")
     >>> after.test_mse.values.round(4), bool(after.test_mse_err.max() < 1e-8)
     (array([0.0416, 0.0315]), True)
     """
@@ -135,12 +135,12 @@ class OneStepTheory(Theory):
         readout_ratio: Any,
         batch_ratio: Any,
         step_size: Any,
-        activation: str = "tanh(z)",
+        activation: str = "relu(z)",
         width_ratio: Any = 1.0,
         ridge: Any = 0.1,
         variant: Variant = "gradient",
         width: float = math.inf,
-        readout: Any = "ones",
+        readout: Any = "gaussian",
         scaling: Literal["giant", "small"] = "giant",
     ) -> xr.Dataset:
         """Errors at every point of the grid."""

@@ -48,11 +48,11 @@ def optimal_ridge(
     readout_ratio: float,
     batch_ratio: float,
     step_size: float,
-    activation: Activation | str = "tanh(z)",
+    activation: Activation | str = "relu(z)",
     width_ratio: float = 1.0,
     variant: Variant = "gradient",
     width: float = math.inf,
-    readout: Any = "ones",
+    readout: Any = "gaussian",
 ) -> Optimum:
     """Ridge with the smallest test error after one giant step.
 
@@ -66,7 +66,7 @@ def optimal_ridge(
     Examples
     --------
     >>> best = optimal_ridge("sin(z)", readout_ratio=20.0, batch_ratio=math.inf, step_size=2.45,
-    ...                      variant="spiked")
+    ...                      variant="spiked", activation="tanh(z)", readout="ones")
     >>> round(best.at.value, 2), round(best.test_mse.value, 4)
     (0.31, 0.0277)
     """
@@ -86,11 +86,11 @@ def optimal_step(
     readout_ratio: float,
     batch_ratio: float,
     ridge: float | None = None,
-    activation: Activation | str = "tanh(z)",
+    activation: Activation | str = "relu(z)",
     width_ratio: float = 1.0,
     variant: Variant = "gradient",
     width: float = math.inf,
-    readout: Any = "ones",
+    readout: Any = "gaussian",
 ) -> Optimum:
     """Step size with the smallest test error after one giant step.
 
@@ -111,7 +111,7 @@ def optimal_step(
     Examples
     --------
     >>> best = optimal_step("sin(z)", readout_ratio=3.0, batch_ratio=20.0, ridge=0.1,
-    ...                     variant="spiked")
+    ...                     variant="spiked", activation="tanh(z)", readout="ones")
     >>> round(best.at.value, 1), bool(best.test_mse.value < 0.0326)
     (4.7, True)
     """
