@@ -15,7 +15,7 @@ from gradone.theory import THEORIES
 def faces(card):
     """Functions of an algorithm whose parameters people type."""
     theory = [THEORIES[card.theory].predict] if card.theory else []
-    engine = [ENGINES[card.engine]] if card.engine else []
+    engine = [ENGINES[card.engine].run] if card.engine else []
     return theory + engine + ([LEARNERS[card.learner]] if card.learner else [])
 
 

@@ -77,7 +77,10 @@ def test_giant_steps_in_the_limit_of_much_data_follow_the_mean():
         "activation": "relu(z)",
         "bias": 0.5,
     }
-    a, b = (gd.predict(t, "giant_steps", **setting, readout="signs", bias_scale=0.0).overlap for t in (noisy, mean))
+    a, b = (
+        gd.predict(t, "giant_steps", **setting, readout="signs", bias_scale=0.0).overlap
+        for t in (noisy, mean)
+    )
     assert np.allclose(a, b, atol=2e-2)
 
 

@@ -63,7 +63,8 @@ def predict(
     A giant step on half of the samples, and a readout on the others:
 
     >>> step = predict("tanh(z)", "giant_step", alpha=[1.0, 4.0])
-    >>> parts = predict("tanh(z)", "one_step", batch_ratio=2.0, readout_ratio=2.0, step_size=1.0)
+    >>> parts = predict("tanh(z)", "one_step", batch_ratio=2.0, readout_ratio=2.0, step_size=1.0,
+    ...                 activation="tanh(z)", readout="ones")
     >>> bool(step.test_mse.sel(alpha=4.0) == parts.test_mse.squeeze())
     True
     """

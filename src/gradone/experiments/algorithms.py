@@ -27,8 +27,11 @@ FAMILIES = (SAMPLES, WIDTHS)
 
 NUMERICS: dict[str, int] = {
     "engine:reused_batch": 2,
+    "theory:feature_spectrum": 2,
+    "theory:giant_steps": 2,
     "theory:gradient_spike": 2,
     "theory:lazy": 2,
+    "theory:one_step": 2,
     "theory:reused_batch": 2,
 }
 """``"learner:giant_step"`` to the number of its version, where it is not 1. Raise it by one when

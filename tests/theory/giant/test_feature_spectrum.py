@@ -34,6 +34,7 @@ def test_edges_and_outliers_of_the_reference(batch, largest):
         batch_ratio=batch,
         step_size=3.0,
         activation="tanh(z)",
+        width=1000,
     )
     before, after = found.edge.values.ravel()
     assert before == pytest.approx(2.09, abs=0.02)

@@ -66,7 +66,7 @@ def test_spikes_of_the_reference():
     ],
 )  # fmt: skip
 def test_errors_of_the_reference(target, setting, readout_ratio, test, train):
-    found = gd.predict(target, "one_step", readout_ratio=readout_ratio, **setting, **NEURONS)
+    found = gd.predict(target, "one_step", readout_ratio=readout_ratio, **(NEURONS | setting))
     assert found.test_mse.item() == pytest.approx(test, abs=1e-6)
     noise = getattr(target, "noise", 0.0)
     assert found.excess_mse.item() == pytest.approx(test - noise, abs=1e-6)
@@ -302,8 +302,9 @@ def test_without_a_step_it_is_random_features():
 )
 def test_a_function_of_one_direction_is_one_in_any_variables(name, text, axes):
     """Inputs are isotropic: errors and spikes do not know along which axis the function changes."""
-    plain = gd.predict(gd.Target("sin(z)", noise=0.1), name, batch_ratio=4.0, **axes)
-    found = gd.predict(gd.Target(text, noise=0.1), name, batch_ratio=4.0, **axes)
+    setting = {"batch_ratio": 4.0, "activation": "tanh(z)", **axes}
+    plain = gd.predict(gd.Target("sin(z)", noise=0.1), name, **setting)
+    found = gd.predict(gd.Target(text, noise=0.1), name, **setting)
     assert found.attrs["target"] == text
     for variable in set(plain.data_vars) - {"status"}:
         assert found[variable].values == pytest.approx(plain[variable].values, abs=1e-9)
