@@ -155,7 +155,7 @@ def test_spectrum_of_the_features_is_that_of_the_theory(batch_ratio):
     theory = gd.predict(
         "sin(z)", "feature_spectrum", readout_ratio=readout_ratio, batch_ratio=batch_ratio,
         step_size=step,
-        eigenvalue=np.linspace(0.0, 1.7, 400)[1:] ** 2, activation="tanh(z)",
+        eigenvalue=np.linspace(0.0, 1.7, 400)[1:] ** 2, activation="tanh(z)", width=d,
     ).isel(readout_ratio=0)  # fmt: skip
     batch = round(batch_ratio * d)
     X = rng.standard_normal((batch + 2, d), dtype=np.float32)

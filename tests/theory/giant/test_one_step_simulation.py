@@ -36,7 +36,7 @@ def test_real_gradient_steps_follow_the_theory(rng, activation, noise, readout_r
     theory = gd.predict(
         gd.Target("sin(z)", noise=noise), "one_step", readout_ratio=readout_ratio,
         activation=activation, width=p,
-        **setting, readout="ones",
+        **({"readout": "ones"} | setting),
     )  # fmt: skip
     runs = []
     for _ in range(16):
