@@ -208,6 +208,15 @@ def test_wrong_parameters_are_explained(wrong, text):
         OnlineSGD(**{"width": 2} | wrong).fit(X, y)
 
 
+@pytest.mark.parametrize("batch_size", [1, 7])
+def test_orthogonal_neurons_stay_so_after_small_steps(batch_size):
+    """Would catch: rows whose order in memory the compiled update does not take."""
+    X, y, _ = data(n=21)
+    given = {"width": 3, "init": "orthogonal", "step_size": 1e-9, "batch_size": batch_size}
+    W = OnlineSGD(**given, random_state=0).fit(X, y).weights_
+    np.testing.assert_allclose(W @ W.T, np.eye(3), atol=1e-6)
+
+
 # ---- what it learns
 
 

@@ -133,7 +133,7 @@ class TwoLayerLearner(RegressorMixin, BaseEstimator):
                     f"{p} neurons cannot be orthogonal in d = {d} dimensions; "
                     "use init='random' or a smaller width"
                 )
-            return np.linalg.qr(weights.T)[0].T
+            return np.ascontiguousarray(np.linalg.qr(weights.T)[0].T)
         return weights / np.linalg.norm(weights, axis=1, keepdims=True)
 
     def _store(self, X: Any, network: Network) -> None:
