@@ -9,10 +9,10 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.mathtext import MathTextParser
 
 import gradone as gd
+from gradone.base.curves import QUANTITIES
 from gradone.base.errors import BadData, GradoneError
 from gradone.charts import _labels as labels
 from gradone.charts import plain_text
-from gradone.experiments.simulate import LABELS
 
 SIMPLE = [*labels._SYMBOLS, *labels._FUNCTIONS, *labels._SPACES]
 BUILT = [
@@ -50,7 +50,7 @@ def test_the_formula_of_every_zoo_target_is_a_label(name):
         assert "\\" not in labels.to_html(f"${target.latex}$")
 
 
-@pytest.mark.parametrize("symbol", [symbol for symbol, _ in LABELS.values()])
+@pytest.mark.parametrize("symbol", [symbol for symbol, _ in QUANTITIES.values()])
 def test_the_symbols_of_curves_are_labels(symbol):
     mathtext(f"${symbol}$")
 

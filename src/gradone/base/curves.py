@@ -25,6 +25,23 @@ DIMENSIONS = frozenset(
     "ridge_exponent step_size width_exponent".split()
 )
 STATUS = frozenset({"converged", "is_hard", "n_iter", "status"})
+QUANTITIES = {
+    "test_mse": (r"\mathbb{E}(y-\hat f)^2", "mean squared test error"),
+    "excess_mse": (r"\mathbb{E}(g-\hat f)^2", "mean squared error without label noise"),
+    "train_mse": (r"\frac1n\sum_i(y_i-\hat f_i)^2", "mean squared training error"),
+    "train_loss": (r"\frac1n\sum_i\ell_i", "mean training loss"),
+    "zero_one_error": (r"\mathbb{P}(\hat y\neq y)", "share of wrong labels"),
+    "overlap": ("M", "overlap with the hidden directions"),
+    "overlap_aligned": ("M", "overlap up to the symmetries of the target"),
+    "cosine2": (r"\cos^2\theta", "squared cosines between the subspaces"),
+    "recovery": ("R", "part of each hidden direction in the span of the neurons"),
+    "row_overlap": ("M_W", "overlap of the first layer with the hidden directions"),
+    "norm": ("Q", "scalar products of the neurons"),
+    "readout": ("a", "readout weights"),
+    "bias": ("b", "biases"),
+    "effective_ridge": (r"\kappa", "effective ridge"),
+}
+"""Symbols and names of quantities that several theories and simulations report."""
 
 
 def curve(
@@ -52,7 +69,7 @@ def curve(
     params, seed : optional
         What else made the numbers.
     labels : mapping, optional
-        Variable name to ``(symbol in LaTeX, long name)``.
+        Variable name to ``(symbol in LaTeX, long name)``, where :data:`QUANTITIES` does not say it.
 
     Examples
     --------
@@ -68,7 +85,7 @@ def curve(
         array = np.asarray(array)
         if name not in STATUS:
             array = array.astype(np.float64)
-        symbol, long_name = (labels or {}).get(name, ("", ""))
+        symbol, long_name = {**QUANTITIES, **(labels or {})}.get(name, ("", ""))
         attrs = {"symbol": symbol, "long_name": long_name} if symbol else {}
         data[name] = (dims, array, attrs)
     origin: dict[str, Any] = {

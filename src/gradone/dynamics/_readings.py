@@ -11,16 +11,6 @@ from ..base.memory import require_memory
 from ..targets.sampled import Sampled, whole_number
 from ..targets.target import Target
 
-LABELS = {
-    "overlap": ("M", "overlaps of the neurons with the hidden directions"),
-    "norm": ("Q", "scalar products of the neurons"),
-    "recovery": ("R", "part of each hidden direction in the span of the neurons"),
-    "readout": ("a", "readout weights"),
-    "bias": ("b", "biases"),
-    "train_mse": (r"\frac1n\sum(y-f)^2", "mean squared training error"),
-    "test_mse": (r"\mathbb{E}(y-f)^2", "mean squared test error"),
-}
-
 
 def multi_index(target: Sampled) -> Target:
     """Target, if it is a function of a fixed number of directions."""

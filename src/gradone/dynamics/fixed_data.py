@@ -17,7 +17,7 @@ from ..targets.student import Student
 from ..targets.target import as_target
 from ..targets.training import Settings, read_training
 from ._descent import Descent, State, Task
-from ._readings import LABELS, check_room, multi_index, read_marks, read_replicates, recovery
+from ._readings import check_room, multi_index, read_marks, read_replicates, recovery
 from ._registry import ENGINES, Engine, record_of
 
 if TYPE_CHECKING:
@@ -281,7 +281,6 @@ def _dataset(task: Task, runs: list[list[State]], replicates: range) -> xr.Datas
             "dtype": task.dtype,
         },
         seed=task.seed,
-        labels=LABELS,
     )
 
 

@@ -16,7 +16,7 @@ from ..targets.student import Student
 from ..targets.target import as_target
 from ..targets.training import Settings, read_training
 from ._chain import Problem
-from ._readings import LABELS, check_room, multi_index, read_marks, read_replicates, recovery
+from ._readings import check_room, multi_index, read_marks, read_replicates, recovery
 from ._registry import ENGINES, Engine, record_of
 from ._run import Ending, run_replicates, stable_factor
 
@@ -197,7 +197,6 @@ def _dataset(problem: Problem, ending: Ending, replicates: range, notes: list[st
         params=student.params
         | {"d": problem.d, "steps": problem.steps, "noise": problem.target.noise},
         seed=problem.seed,
-        labels=LABELS,
     )
     dataset.attrs["notes"] = " ".join(notes)
     return dataset.assign_coords(time=("step", problem.marks / problem.d))

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..base.curves import QUANTITIES
 from ..base.replicates import mean_over_replicates
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def _cosines(curve: xr.Dataset) -> tuple[xr.DataArray, xr.DataArray]:
         "direction2": np.arange(1, values.shape[-1] + 1)
     }
     errors = np.broadcast_to(spread[..., None], values.shape)
-    attrs = {"symbol": r"\cos^2\theta", "long_name": "squared cosines between the subspaces"}
+    attrs = dict(zip(("symbol", "long_name"), QUANTITIES["cosine2"], strict=True))
     return (
         xr.DataArray(values, coords, dims, attrs=attrs),
         xr.DataArray(np.where(np.isnan(values), np.nan, errors), coords, dims),

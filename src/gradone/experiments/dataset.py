@@ -11,7 +11,6 @@ from ..algorithms import look_of
 from ..base.curves import curve
 from ..base.errors import BadData
 from ..base.memory import require_memory
-from ..dynamics._readings import LABELS as LABELS_OF_ENGINES
 from .layout import Index, Layout
 from .recipes import coordinates, encoded, part_of, quantities
 from .status import reason_of
@@ -22,18 +21,6 @@ if TYPE_CHECKING:
 
     from .spec import Experiment
 
-LABELS = {
-    "overlap": ("M", "overlap with the target directions"),
-    "overlap_aligned": ("M", "overlap up to the symmetries of the target"),
-    "cosine2": (r"\cos^2\theta", "squared cosines between the subspaces"),
-    "row_overlap": ("M_W", "overlap of the first layer with the hidden directions"),
-    "test_mse": (r"\mathbb{E}(y-\hat f)^2", "mean squared test error"),
-    "excess_mse": (r"\mathbb{E}(g-\hat f)^2", "mean squared error without label noise"),
-    "train_mse": (r"\frac1n\sum_i(y_i-\hat f_i)^2", "mean squared training error"),
-    "train_loss": (r"\frac1n\sum_i\ell_i", "mean training loss"),
-    "zero_one_error": (r"\mathbb{P}(\hat y\neq y)", "share of wrong labels"),
-}
-"""Symbols and names of what is measured of a learner."""
 Arrays = dict[str, tuple[tuple[str, ...], np.ndarray]]
 ABSENT = "not asked for"
 """Status of a place that has no cell."""
@@ -66,7 +53,6 @@ def assemble(experiment: Experiment, results: Iterable[Result]) -> xr.Dataset:
         target="; ".join(targets),
         params=encoded(spec),
         seed=experiment.seed,
-        labels={**LABELS_OF_ENGINES, **LABELS},
     )
     names = [str(source).partition(":")[2].partition("(")[0] for source in found["source"].values]
     looks = [look_of(name) for name in names]

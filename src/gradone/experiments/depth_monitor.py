@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     import xarray as xr
 
 LABELS = {
-    "row_overlap": ("M_W", "overlap of the first layer with the hidden directions"),
     "feature_overlap": ("M_h", "overlap of the second layer with the hidden features"),
 }
 

@@ -22,7 +22,7 @@ from ..targets.sampled import Sampled, whole_number
 from ..targets.target import as_target
 from .algorithms import find_algorithm
 from .cell import Simulation, build_learner
-from .dataset import LABELS, gather
+from .dataset import gather
 from .layout import Cell, Layout, Run, place_runs
 from .recipes import encoded, run_learner
 from .run import execute
@@ -178,7 +178,6 @@ def simulate(
         target=truth.text,  # type: ignore[attr-defined]
         params=settings | measurement | {"d": d, "noise": truth.noise},
         seed=seed,
-        labels=LABELS,
     )
     return with_look(found, *look_of(name, "learner"))
 

@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     import xarray as xr
 
 LABELS = {
-    "overlap": (r"M", "overlap with the hidden directions"),
-    "test_mse": (r"\mathbb{E}(y - \hat y)^2", "test error"),
-    "zero_one_error": (r"P(\hat y \ne y)", "probability of a wrong label"),
     "rate": (r"\rho", "contraction per iteration"),
 }
 # An Estimate is always a number; where a point is given up, NaN takes its place.

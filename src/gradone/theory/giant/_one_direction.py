@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...targets.frame import natural_frame
 from ...targets.target import Target
+from .._registry import Theory
 
 
 def one_direction_obstacle(target: Target) -> str | None:
@@ -31,3 +32,13 @@ def one_direction(target: Target) -> Target:
         return target
     framed = natural_frame(target.joint, target.q)
     return Target.of(framed.expression, target.noise, latent=target.q)
+
+
+class OneDirectionTheory(Theory):
+    """Theory of targets of one direction."""
+
+    latent = True
+
+    def obstacle(self, target: Target) -> str | None:
+        """Why the theory does not cover a target, or None."""
+        return one_direction_obstacle(target)

@@ -10,8 +10,8 @@ from ...base.axes import axis_values
 from ...base.curves import curve
 from ...targets.activation import Activation
 from ...targets.target import Target
-from .._registry import THEORIES, Theory, refusal
-from ._one_direction import one_direction, one_direction_obstacle
+from .._registry import THEORIES, refusal
+from ._one_direction import OneDirectionTheory, one_direction
 from ._one_step_readout import fields
 from ._one_step_spike import Spike, activation_moments, read_activation, spike_obstacle, spike_of
 from ._readout_law import ReadoutLaw, readout_law
@@ -36,7 +36,7 @@ _GRID = 600
 
 
 @THEORIES.add("feature_spectrum")
-class FeatureSpectrumTheory(Theory):
+class FeatureSpectrumTheory(OneDirectionTheory):
     r"""Spectrum of the covariance of the features, before and after one giant step.
 
     The features are :math:`\Phi_{ik} = \sigma(\langle w_k, x_i\rangle)`, their covariance
@@ -98,12 +98,6 @@ class FeatureSpectrumTheory(Theory):
         "d, n, width and batch -> infinity in proportion; one direction; unit rows; fresh samples"
     )
     cites = ("dandi2024spectrum", "cui2024asymptotics")
-
-    latent = True
-
-    def obstacle(self, target: Target) -> str | None:
-        """Why the theory does not cover a target, or None."""
-        return one_direction_obstacle(target)
 
     def predict(
         self,

@@ -28,11 +28,8 @@ if TYPE_CHECKING:
 
 LABELS = {
     "gradient_cosine": (r"\cos(G, w^\star)", "cosine of the gradient with the target directions"),
-    "overlap": ("M", "overlap of the weights with the target directions"),
     "norm": ("|w|", "norm of the weights"),
     "test_mse": (r"\mathbb{E}(y - f)^2", "test error of the network as it is"),
-    "readout": ("a", "second layer"),
-    "bias": ("b", "biases"),
     "share": ("P", "share of the neurons"),
 }
 _DIMS: dict[str, tuple[str, ...]] = {
@@ -105,7 +102,7 @@ class GiantStepsTheory(Theory):
            [0.63, 0.45]])
     """
 
-    answers = tuple(LABELS)
+    answers = ("gradient_cosine", "overlap", "norm", "test_mse", "readout", "bias", "share")
     axes = ("batch_ratio",)
     seconds = 0.2
     regime = (

@@ -11,8 +11,8 @@ from ...base.axes import axis_values
 from ...base.curves import curve
 from ...base.errors import BadData
 from ...targets.target import Target
-from .._registry import THEORIES, Theory, refusal
-from ._one_direction import one_direction, one_direction_obstacle
+from .._registry import THEORIES, refusal
+from ._one_direction import OneDirectionTheory, one_direction
 from ._one_step_small import small_spike
 from ._one_step_spike import (
     activation_moments,
@@ -40,7 +40,7 @@ LABELS = {
 
 
 @THEORIES.add("gradient_spike")
-class GradientSpikeTheory(Theory):
+class GradientSpikeTheory(OneDirectionTheory):
     r"""Leading singular value and vectors of the first layer after one step.
 
     The first gradient is close to a matrix of rank one. For a step :math:`\eta` of order one,
@@ -101,12 +101,6 @@ class GradientSpikeTheory(Theory):
     axes = ("step_size",)
     regime = "d, width and batch -> infinity in proportion; one direction; Gaussian input"
     cites = ("ba2022onestep",)
-
-    latent = True
-
-    def obstacle(self, target: Target) -> str | None:
-        """Why the theory does not cover a target, or None."""
-        return one_direction_obstacle(target)
 
     def predict(
         self,

@@ -13,8 +13,8 @@ from ...base.curves import curve
 from ...base.errors import BadData
 from ...targets.activation import Activation
 from ...targets.target import Target
-from .._registry import THEORIES, Theory, refusal
-from ._one_direction import one_direction, one_direction_obstacle
+from .._registry import THEORIES, refusal
+from ._one_direction import OneDirectionTheory, one_direction
 from ._one_step_model import KnownBias, OneStep, Point, Variant
 from ._one_step_small import small_spike, small_step_point
 from ._one_step_spike import read_activation, spike_obstacle
@@ -25,20 +25,19 @@ if TYPE_CHECKING:
     import xarray as xr
 
 LABELS = {
-    "test_mse": (r"\mathbb{E}(y - \hat y)^2", "test error"),
-    "excess_mse": (r"\mathbb{E}(g - \hat y)^2", "test error without label noise"),
-    "train_mse": (r"\frac1n\sum(y - \hat y)^2", "training error"),
     "spike": ("r", "strength of the spike"),
     "alignment": (r"\gamma", "cosine of the spike with the target's direction"),
     "bulk_scale": ("c", "mean squared norm of the rows without the spike"),
     "known_bias": (r"R_\mathrm{step} - R", "known excess of a real gradient step"),
 }
+_ANSWERS = ("test_mse", "excess_mse", "train_mse", *LABELS)
+_ERRORS = tuple(f"{name}_err" for name in _ANSWERS)
 # Relative bias from which on a warning is given.
 _NOTABLE = 0.02
 
 
 @THEORIES.add("one_step")
-class OneStepTheory(Theory):
+class OneStepTheory(OneDirectionTheory):
     r"""Test and training error after one giant step and a ridge readout on fresh samples.
 
     The step turns the first layer into a bulk with a spike, :math:`W_1 \simeq W + r\,uv^\top`
@@ -115,18 +114,12 @@ class OneStepTheory(Theory):
     (array([0.0416, 0.0315]), True)
     """
 
-    answers = tuple(LABELS)
+    answers = _ANSWERS
     axes = ("readout_ratio",)
     regime = (
         "d, n, width and batch -> infinity in proportion; one direction; unit rows; fresh readout"
     )
     cites = ("cui2024asymptotics", "ba2022onestep")
-
-    latent = True
-
-    def obstacle(self, target: Target) -> str | None:
-        """Why the theory does not cover a target, or None."""
-        return one_direction_obstacle(target)
 
     def predict(
         self,
@@ -157,7 +150,7 @@ class OneStepTheory(Theory):
             "ridge": (axis_values("ridge", ridge), ridge),
         }
         grid = Swept({"readout_ratio": readout_ratio}, given)
-        found = {name: np.zeros(grid.shape) for name in (*LABELS, *_ERRORS)}
+        found = {name: np.zeros(grid.shape) for name in (*_ANSWERS, *_ERRORS)}
         found |= {"n_iter": np.zeros(grid.shape, int), "converged": np.zeros(grid.shape, bool)}
         found["status"] = np.full(grid.shape, "", dtype=object)
         solve: _Giant | _Small = (
@@ -183,9 +176,6 @@ class OneStepTheory(Theory):
             },
             labels=LABELS,
         )  # fmt: skip
-
-
-_ERRORS = tuple(f"{name}_err" for name in LABELS)
 
 
 class _Giant:

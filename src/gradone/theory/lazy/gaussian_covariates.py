@@ -22,16 +22,10 @@ if TYPE_CHECKING:
 LOSSES = ("square", "huber", "logistic", "hinge")
 _LARGEST_MEAN = 6.0
 LABELS = {
-    "excess_mse": (r"\mathbb{E}(\nu - \hat f)^2", "excess error"),
-    "test_mse": (r"\mathbb{E}(y - \hat f)^2", "test error"),
-    "train_mse": (r"\frac{1}{n}\sum_i (y_i - \hat f(x_i))^2", "training error"),
-    "zero_one_error": (r"P(\hat y \ne y)", "probability of a wrong label"),
-    "train_loss": (r"\frac{1}{n}\sum_i \ell(y_i, \hat f(x_i))", "training loss"),
     "overlap": (r"m", "covariance of the output with the field of the labels"),
     "norm": (r"q", "variance of the output"),
     "response": (r"V", "response of the output to a sample"),
     "intercept": (r"b", "intercept"),
-    "effective_ridge": (r"\kappa", "effective ridge"),
 }
 
 

@@ -26,11 +26,7 @@ from ._levels import level_spectrum, target_levels
 if TYPE_CHECKING:
     import xarray as xr
 
-LABELS = {
-    "test_mse": (r"\mathbb{E}(y - \hat f)^2", "test error"),
-    "excess_mse": (r"\mathbb{E}(g - \hat f)^2", "test error without label noise"),
-    "train_mse": (r"\frac1n\sum_i (y_i - \hat f_i)^2", "training error"),
-}
+_ANSWERS = ("test_mse", "excess_mse", "train_mse")
 _HIGHEST = 12.0  # kappa beyond which no table of degrees is made
 _MOST_SAMPLES = 1e12
 _ABOVE = 2  # degrees above kappa whose learning is followed at finite d
@@ -86,7 +82,7 @@ class LazyTheory(Theory):
     array([3., 3.])
     """
 
-    answers = tuple(LABELS)
+    answers = _ANSWERS
     axes = ("kappa",)
     may_be_zero = ("kappa",)
     regime = "d -> infinity with n = d^kappa, kappa not an integer; the first layer stays random"
@@ -131,7 +127,6 @@ class LazyTheory(Theory):
             source=f"theory:{self.name}",
             target=target.text,
             params=params,
-            labels=LABELS,
         )
 
 
@@ -202,7 +197,7 @@ def _finite(
         equivalents(spectrum, n=float(n), width=width, ridge=ridge, noise=target.noise)
         for n in samples
     ]
-    for name in LABELS:
+    for name in _ANSWERS:
         numbers = np.array([getattr(found, name) for found, _ in points])
         errors = np.array([getattr(error, name) for _, error in points])
         # Every part of the error is at most the amplified weight it comes from.

@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     import xarray as xr
 
 LABELS = {
-    "excess_mse": (r"\mathbb{E}(g - \hat f)^2", "excess error"),
-    "test_mse": (r"\mathbb{E}(y - \hat f)^2", "test error"),
-    "train_mse": (r"\frac{1}{n}\sum_i (y_i - \hat f(x_i))^2", "training error"),
     "bias": (r"\mathcal{B}", "excess error without label noise"),
     "variance": (r"\mathcal{V}", "excess error caused by label noise"),
     "nu1": (r"\nu_1", "effective penalty of the samples"),

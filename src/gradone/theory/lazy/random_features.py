@@ -21,16 +21,10 @@ if TYPE_CHECKING:
 
 LOSSES = ("square", "huber", "logistic", "hinge")
 LABELS = {
-    "test_mse": (r"\mathbb{E}(y - \hat f)^2", "test error"),
-    "excess_mse": (r"\mathbb{E}(g - \hat f)^2", "test error without label noise"),
-    "train_mse": (r"\frac1n\sum_i (y_i - \hat f_i)^2", "training error"),
-    "train_loss": (r"\frac1n\sum_i \ell(y_i, \hat f_i)", "mean training loss"),
-    "zero_one_error": (r"P(\hat y \ne y)", "probability of a wrong label"),
     "train_zero_one_error": (r"P(\hat y_i \ne y_i)", "share of wrong training labels"),
     "overlap": (r"\mathbb{E}[z \hat f]", "overlap of the prediction with the hidden directions"),
     "norm": (r"\mathrm{Var}\,\hat f", "variance of the prediction"),
     "intercept": (r"\mathbb{E} \hat f", "mean of the prediction"),
-    "effective_ridge": (r"\kappa", "effective ridge"),
 }
 
 
@@ -102,7 +96,11 @@ class RandomFeaturesTheory(Theory):
     0.255524
     """
 
-    answers = tuple(LABELS)
+    answers = (
+        *("test_mse", "excess_mse", "train_mse", "train_loss", "zero_one_error"),
+        *LABELS,
+        "effective_ridge",
+    )
     axes = ("alpha", "width_ratio", "ridge")
     may_be_zero = ("ridge",)
     may_be_infinite = ("width_ratio",)

@@ -21,14 +21,6 @@ from ._effective_process import Trajectory, cloud, draw_count, solve
 if TYPE_CHECKING:
     import xarray as xr
 
-LABELS = {
-    "overlap": ("M", "overlap of the weights with the target directions"),
-    "norm": ("Q", "products of the weights"),
-    "readout": ("a", "second layer"),
-    "bias": ("b", "biases"),
-    "train_mse": (r"\frac1n\sum(y-f)^2", "mean squared training error"),
-    "test_mse": (r"\mathbb{E}(y-f)^2", "mean squared test error"),
-}
 _DIMS: dict[str, tuple[str, ...]] = {
     "overlap": ("neuron", "direction"),
     "norm": ("neuron", "neuron2"),
@@ -162,7 +154,6 @@ class ReusedBatchTheory(Theory):
                 "M": start[0], "Q": start[1],
             } | training.params,
             seed=seed,
-            labels=LABELS,
         )  # fmt: skip
 
 

@@ -20,14 +20,6 @@ if TYPE_CHECKING:
     import xarray as xr
 
 MAX_WIDTH, MAX_R = 8, 4
-LABELS = {
-    "overlap": ("M", "overlaps of the neurons with the hidden directions"),
-    "norm": ("Q", "scalar products of the neurons"),
-    "recovery": ("R", "part of each hidden direction in the span of the neurons"),
-    "readout": ("a", "readout weights"),
-    "bias": ("b", "biases"),
-    "test_mse": (r"\mathbb{E}(y - f)^2", "test error"),
-}
 _DIMS: dict[str, tuple[str, ...]] = {
     "overlap": ("neuron", "direction"),
     "norm": ("neuron", "neuron2"),
@@ -179,7 +171,6 @@ class SGDFlow(Theory):
             params["init"] = {"M": start.M, "Q": _norms(start)}
         return curve(
             fields, coords, source=f"theory:{self.name}", target=target.text, params=params,
-            labels=LABELS,
         )  # fmt: skip
 
 
