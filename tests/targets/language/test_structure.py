@@ -353,6 +353,7 @@ def test_accepted(text):
         ("sqrt(z1)", "'sqrt.z1.' is not real: 'z1' takes negative values"),
         ("sqrt(z1**12 - 0.001)", "is not real"),
         ("log(1 + z1)", "is not real"),
+        ("sqrt(log(abs(z1)))", "is not real"),
         ("sqrt(-1)*z1", "is not real"),
         ("log(relu(z1))", "not a finite number"),
         ("log(0)*z1", "not a finite number"),

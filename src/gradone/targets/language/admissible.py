@@ -111,7 +111,7 @@ def _refuse_negative(part: Call) -> None:
         value, rounding = constant_value(argument), 0.0
     else:
         value, _, point = _smallest(argument, lambda values: values)
-        rounding = 1e-13 * _magnitude(argument, point)
+        rounding = 1e-13 * min(_magnitude(argument, point), 1e300)  # a logarithm may be infinite
     if value < -rounding:
         raise TargetError(
             f"'{_short(text_of(part))}' is not real: '{_short(text_of(argument))}' takes negative "
