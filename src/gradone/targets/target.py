@@ -157,7 +157,7 @@ class Target(Sampled):
         >>> Target("sign(z + sqrt(0.5)*xi)").regression.canonical
         'erf(z1)'
         """
-        return self._averaged(self.joint)
+        return self._averaged(self.joint) if self.q else self.joint
 
     @cached_property
     def conditional_variance(self) -> Expression:
