@@ -42,6 +42,13 @@ class Lattice:
     axes: np.ndarray
     h: float
 
+    def features(self) -> np.ndarray:
+        """Columns (N, 2 * (1 + k + k * k)): weights times 1, x and its products, fine and coarse."""
+        products = (self.x[:, :, None] * self.x[:, None, :]).reshape(len(self.x), -1)
+        columns = np.concatenate([np.ones((len(self.x), 1)), self.x, products], axis=1)
+        both = [columns * weight[:, None] for weight in (self.weight, self.coarse)]
+        return np.concatenate(both, axis=1)
+
 
 @lru_cache(maxsize=64)
 def lattice(k: int, h: float, radius: float = 6.0) -> Lattice:
@@ -54,6 +61,9 @@ def lattice(k: int, h: float, radius: float = 6.0) -> Lattice:
     >>> bool(abs(grid.weight.sum() - 1) < 1e-6), bool(abs(second - 1).max() < 1e-5)
     (True, True)
     """
+    if k == 0:
+        one, none = np.ones(1), np.zeros((0, 1), dtype=int)
+        return Lattice(np.zeros((1, 0)), one, one, none, none, np.eye(0), h)
     side = int(radius / h)
     steps = np.indices((2 * side + 1,) * k).reshape(k, -1).T - side
     steps = steps[(steps**2).sum(axis=1) * h * h <= radius * radius]
@@ -88,7 +98,7 @@ def _generic_axes(k: int) -> np.ndarray:
     return np.ascontiguousarray(frames[np.abs(frames).min(axis=(1, 2)).argmax()])
 
 
-def root(V: np.ndarray) -> np.ndarray:
-    """Symmetric square root of a covariance; no eigenvalue counts as less than 1e-12."""
+def root(V: np.ndarray, least: float = 1e-12) -> np.ndarray:
+    """Symmetric square root of a covariance; no eigenvalue counts as less than `least`."""
     values, vectors = np.linalg.eigh((V + V.T) / 2)
-    return (vectors * np.sqrt(np.maximum(values, 1e-12))) @ vectors.T
+    return (vectors * np.sqrt(np.maximum(values, least))) @ vectors.T

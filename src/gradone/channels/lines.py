@@ -7,6 +7,7 @@ that the lines cross is continuous.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterable
 
@@ -22,9 +23,11 @@ from .grids import lattice
 _REACH = 7.0  # no interval begins farther out, in standard deviations
 _SCAN = np.linspace(-_REACH, _REACH, 57)
 _CANDIDATES = 256
-_NODES = 2**15  # points on lines that are looked at together
+_FAR = 38.0  # beyond, not even the tail is a number
+_NODES = 2**14  # lines that are looked at together
+_RADIUS = {0: 1.0, 1: 6.0, 2: 5.0, 3: 5.0}
 Weight = Callable[[Callable[[int], np.ndarray], slice], np.ndarray]
-"""Columns of z on the intervals of some samples -> the weights of the intervals."""
+"""Columns of z (m, points, lines) inside of intervals of some points -> their weights."""
 
 
 class Lines:
@@ -48,7 +51,7 @@ class Lines:
             try:
                 for plane in zero_planes(node, k):
                     row = np.array([*plane.normal, plane.offset])
-                    if np.abs(row[free]).max() > 1e-12:
+                    if np.abs(row[free]).max(initial=0.0) > 1e-12:
                         planes.setdefault(tuple(np.round(row * 1e9).astype(np.int64)), row)
             except Curved:
                 self._curved += [part for part in _factors(node) if part not in self._curved]
@@ -65,8 +68,8 @@ class Lines:
             The weight of every interval.
         center : array (n, k)
             Prior means of the free variables, and the others.
-        spread : array (f, f)
-            Square root of the prior covariance of the free variables.
+        spread : array (f, d)
+            Square root of the prior covariance of the free variables, without its null space.
         h : float
             Step of the lattice across the lines.
 
@@ -75,45 +78,37 @@ class Lines:
         list of two tuples
             With step h, and with step 2 h.
         """
-        f, n = len(self.free), len(center)
+        n, d = len(center), spread.shape[1]
         frame = self._frame(spread)
-        if f > 1:
-            grid = lattice(f - 1, h)
-            across, weights = grid.x, np.stack([grid.weight, grid.coarse], axis=1)
-        else:
-            across, weights = np.zeros((1, 0)), np.ones((1, 2))
-        # All moments across the lines are products with these columns.
-        features = np.concatenate(
-            [np.ones((len(across), 1)), across, _products(across)], axis=1
-        )
-        columns = (features[:, None, :] * weights[:, :, None]).reshape(len(across), -1)
-        offset = across @ frame[1:] @ spread.T
-        direction = spread @ frame[0]
-        totals = [np.zeros((n, 2, features.shape[1])) for _ in range(3)]
-        block = max(_NODES // (len(across) * (3 + len(self._planes))), 1)
+        grid = lattice(d - 1, h, _RADIUS[d - 1])
+        features = grid.features()  # all moments across the lines are products with these columns
+        offset = grid.x @ frame[1:] @ spread.T
+        step = np.zeros(self.k)
+        step[self.free] = spread @ frame[0]
+        totals = np.zeros((3, n, features.shape[1]))
+        block = max(_NODES // len(offset), 1)
         for start in range(0, n, block):
-            rows = slice(start, min(start + block, n))
-            base = {
-                axis: (center[rows, axis, None] + offset[:, i]) for i, axis in enumerate(self.free)
-            }
-            known = [base.get(axis, center[rows, axis, None]) for axis in range(self.k)]
-            moments = self._along(weight, known, direction, rows, (rows.stop - start, len(across)))
-            for total, moment in zip(totals, moments, strict=True):
-                total[rows] = (moment @ columns).reshape(-1, 2, features.shape[1])
-        return [_assembled(*(total[:, which] for total in totals), frame) for which in (0, 1)]
+            rows = slice(start, start + block)
+            base = [center[rows, axis, None] for axis in range(self.k)]
+            for i, axis in enumerate(self.free):
+                base[axis] = base[axis] + offset[:, i]
+            shape = (len(base[0]), len(offset))
+            totals[:, rows] = self._along(weight, base, step, rows, shape) @ features
+        return [_assembled(*half, frame) for half in np.split(totals, 2, axis=2)]
 
     def _frame(self, spread: np.ndarray) -> np.ndarray:
         """Orthonormal rows, the first one along the lines: none of the planes is parallel to it."""
-        f = len(self.free)
-        rng = np.random.default_rng(f)
-        candidates = rng.standard_normal((_CANDIDATES, f))
+        d = spread.shape[1]
+        rng = np.random.default_rng(d)
+        candidates = rng.standard_normal((_CANDIDATES, d))
         candidates /= np.linalg.norm(candidates, axis=1)[:, None]
         best = 0
         if len(self._planes):
             normals = self._planes[:, self.free] @ spread
-            normals /= np.linalg.norm(normals, axis=1)[:, None]
-            best = int(np.abs(candidates @ normals.T).min(axis=1).argmax())
-        rest = rng.standard_normal((f, f - 1))
+            length = np.linalg.norm(normals, axis=1)
+            normals = normals[length > 1e-12] / length[length > 1e-12, None]
+            best = int(np.abs(candidates @ normals.T).min(axis=1, initial=1.0).argmax())
+        rest = rng.standard_normal((d, d - 1))
         frame = np.linalg.qr(np.column_stack([candidates[best], rest]))[0].T
         return np.ascontiguousarray(frame)
 
@@ -121,53 +116,47 @@ class Lines:
         self,
         weight: Weight,
         base: list[np.ndarray],
-        direction: np.ndarray,
+        step: np.ndarray,
         rows: slice,
         shape: tuple[int, int],
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Mass, first and second moment along every line of some samples."""
-        step = np.zeros(self.k)
-        step[self.free] = direction
-        at = self._breaks(base, step, shape)
-        at.sort(axis=2)
-        np.clip(at, -40.0, 40.0, out=at)
-        inside = np.empty((*shape, at.shape[2] + 1))
-        if at.shape[2]:
-            inside[..., 0], inside[..., -1] = at[..., 0] - 1, at[..., -1] + 1
-            inside[..., 1:-1] = (at[..., 1:] + at[..., :-1]) / 2
-        else:
-            inside[...] = 0.0
-        share = weight(lambda i: base[i - 1][..., None] + step[i - 1] * inside, rows)
+    ) -> np.ndarray:
+        """Mass, first and second moment (3, n, lines) along every line of some samples."""
+        at = np.clip(self._breaks(base, step, shape), -_FAR, _FAR)
+        m = len(at)
+        for i, j in itertools.combinations(range(m), 2):  # few: faster than a sort along an axis
+            at[i], at[j] = np.minimum(at[i], at[j]), np.maximum(at[i], at[j])
+        inside = np.zeros((m + 1, *shape))
+        if m:
+            inside[0], inside[-1] = at[0] - 1, at[-1] + 1
+            np.add(at[1:], at[:-1], out=inside[1:-1])
+            inside[1:-1] *= 0.5
+        share = weight(lambda i: base[i - 1] + step[i - 1] * inside, rows)
+        share = np.broadcast_to(share, inside.shape)
         tail, density = ndtr(-np.abs(at)), np.exp(-(at**2) / 2) / math.sqrt(2 * math.pi)
-        # Masses of intervals from the smaller tails: nothing cancels far out.
-        upper = np.concatenate([at, np.full((*shape, 1), np.inf)], axis=2)
-        lower = np.concatenate([np.full((*shape, 1), -np.inf), at], axis=2)
-        zero = np.zeros((*shape, 1))
-        high = np.concatenate([tail, zero], axis=2)
-        low = np.concatenate([zero, tail], axis=2)
-        mass = np.where(lower >= 0, low - high, np.where(upper <= 0, high - low, 1 - low - high))
-        drop = np.diff(share, axis=2)
-        first = (drop * density).sum(axis=2)
-        second = (drop * density * at).sum(axis=2)
-        total = (share * mass).sum(axis=2)
-        return total, first, total + second
+        # The weight at 0, and what changes from there on in both directions: tails do not cancel.
+        moments = np.zeros((3, *shape))
+        middle = share[-1].copy()
+        for j in range(m):
+            change = share[j + 1] - share[j]
+            middle -= change * (at[j] > 0)
+            moments[0] += change * np.copysign(tail[j], at[j])
+            change *= density[j]
+            moments[1] += change
+            moments[2] += change * at[j]
+        moments[0] += middle
+        moments[2] += moments[0]
+        return moments
 
     def _breaks(
         self, base: list[np.ndarray], step: np.ndarray, shape: tuple[int, int]
     ) -> np.ndarray:
-        """Places (n, lines, m) along the lines where a function changes its sign."""
-        found = [np.empty((*shape, 0))]
-        if len(self._planes):
-            normals, offsets = self._planes[:, :-1], self._planes[:, -1]
-            height = np.zeros((*shape, len(normals)))
-            for axis in range(self.k):
-                if normals[:, axis].any():
-                    height += base[axis][..., None] * normals[:, axis]
-            with np.errstate(divide="ignore", invalid="ignore"):
-                found.append(np.nan_to_num((offsets - height) / (normals @ step), nan=np.inf))
-        for node in self._curved:
-            found.append(self._scanned(node, base, step, shape))
-        return np.concatenate(found, axis=2)
+        """Places (m, n, lines) along the lines where a function changes its sign."""
+        planes, scale = np.empty((len(self._planes), *shape)), np.abs(step).max()
+        for place, (*normal, offset) in zip(planes, self._planes, strict=True):
+            height = sum(c * x for c, x in zip(normal, base, strict=True) if c)
+            slope = float(step @ normal)
+            place[...] = (offset - height) / slope if abs(slope) > 1e-12 * scale else np.inf
+        return np.concatenate([planes, *(self._scanned(c, base, step, shape) for c in self._curved)])
 
     def _scanned(
         self, node: Node, base: list[np.ndarray], step: np.ndarray, shape: tuple[int, int]
@@ -186,7 +175,7 @@ class Lines:
         rank = np.arange(len(line)) - (np.cumsum(counts) - counts)[line]
         table = np.full((shape[0] * shape[1], int(counts.max(initial=0))), np.inf)
         table[line, rank] = zeros
-        return table.reshape(*shape, -1)
+        return table.T.reshape(-1, *shape)
 
 
 def _factors(node: Node) -> list[Node]:
@@ -197,11 +186,6 @@ def _factors(node: Node) -> list[Node]:
         case Power(base=base, exponent=exponent):
             return _factors(base) if exponent % 2 else []
     return [node]
-
-
-def _products(x: np.ndarray) -> np.ndarray:
-    """Products (N, f * f) of coordinates (N, f)."""
-    return (x[:, :, None] * x[:, None, :]).reshape(len(x), -1)
 
 
 def _assembled(

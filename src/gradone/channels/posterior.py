@@ -16,17 +16,19 @@ from ..targets.language.derivative import derivative
 from ..targets.language.expression import Expression
 from ..targets.language.structure import has_jumps
 from ..targets.language.tree import Node
+from .affine import affine_parts, affine_rule, updated
 from .crossings import crossing_rule
 from .formulas import Formula, formulas
 from .nodes import affine_axis, node_mean, node_rule
-from .profiles import Profile, lattice_rule, profiles, region_rule, root_rule
+from .profiles import lattice_rule, profiles, root_rule
+from .regions import Law, Regions, region_rule
 from .sums import Moments, Rule, Sums, refined
 
-_TOLERANCE = 2.5e-3  # of mean and covariance of z in units of the prior
+_TOLERANCE = 3e-3  # of log Z, and of mean and covariance of z in units of the prior
 _SAME = 1e-7  # relative distance from an atom below which a label is taken for it
 # Steps of the lattices by their dimension; the first that is fine enough is used.
 _ACROSS = {0: (1.0,), 1: (0.25, 0.125, 0.0625), 2: (0.5, 0.35, 0.25), 3: (0.7, 0.5)}
-_NODES = {1: (0.2, 0.1, 0.05, 0.025, 0.0125), 2: (0.4, 0.2), 3: (0.5,), 4: (0.7,)}
+_NODES = {0: (1.0,), 1: (0.2, 0.1, 0.05, 0.025, 0.0125), 2: (0.4, 0.2), 3: (0.5,), 4: (0.7,)}
 _EDGES = {1: (0.02, 0.005), 2: (0.25, 0.125, 0.0625), 3: (0.5, 0.35), 4: (0.7, 0.5)}
 
 
@@ -46,6 +48,7 @@ class General:
     def __init__(self, expression: Expression, noise: float, resolution: int = 0) -> None:
         self.expression, self.noise, self.resolution = expression, noise, resolution
         self.parts = formulas(expression)
+        self._pieces = affine_parts(self.parts, noise)
         self._profiles = profiles(self.parts, noise)
         whole = (Formula(expression.tree, (), expression.r),)
         self._smooth = self.parts if has_jumps(expression.tree) else whole
@@ -57,7 +60,7 @@ class General:
         constants = [part.constant for part in self.parts if part.constant is not None]
         self.values = _distinct(np.array(constants))
         self._regions = [
-            [Profile(part, None) for part in self.parts if _is_close(part.constant, value)]
+            Regions(tuple(p for p in self.parts if _is_close(p.constant, value)))
             for value in self.values
         ]
 
@@ -96,7 +99,7 @@ class General:
         """Probabilities (n, atoms) of the atoms of the label."""
         found = np.empty((len(omega), len(self.values)))
         for number, own in enumerate(self._regions):
-            rule = region_rule(own, V, self._across(own)[0])
+            rule = region_rule(own, V, self._across(own.law(V))[0])
             found[:, number] = rule(np.zeros(len(omega)), omega)[0].mass
         return found
 
@@ -105,49 +108,47 @@ class General:
     def _steps(self, table: dict[int, tuple[float, ...]], k: int) -> list[float]:
         return [step / 2**self.resolution for step in table[k]]
 
-    def _across(self, found: list[Profile]) -> list[float]:
-        return self._steps(_ACROSS, max(max(len(p.free) for p in found) - 1, 0))
+    def _across(self, *laws: Law) -> list[float]:
+        return self._steps(_ACROSS, max(max(law.spread.shape[1] for law in laws) - 1, 0))
 
     def _atom(self, V: np.ndarray, number: int) -> list[Rule]:
         own = self._regions[number]
-        return [region_rule(own, V, h) for h in self._across(own)]
+        return [region_rule(own, V, h) for h in self._across(own.law(V))]
 
     def _density(self, V: np.ndarray) -> list[Rule]:
         k = len(V)
+        if self._pieces is not None:
+            return self._affine_rules(V)
         if self._profiles is not None:
-            return [root_rule(self._profiles, V, h) for h in self._across(self._profiles)]
+            laws = [p.regions.law(p.given(V)[1]) for p in self._profiles]
+            return [root_rule(self._profiles, V, h) for h in self._across(*laws)]
         rules: list[Rule] = []
         if self._is_steep:
-            rules += [
-                node_rule(self._smooth, self._affine, 0.0, V, h)
-                for h in self._steps(_NODES, k - 1)
-            ]
+            steps = self._steps(_NODES, k - 1)
+            rules = [node_rule(self._smooth, self._affine, 0.0, V, h) for h in steps]
         return rules + [crossing_rule(self.parts, 0.0, V, h) for h in self._steps(_EDGES, k)]
 
     def _noisy(self, V: np.ndarray) -> list[Rule]:
-        k = len(V)
-        has_lines = self._profiles is not None and any(p.free for p in self._profiles)
-        is_region = self._profiles is not None and self._profiles[0].axis is None
-        if self._profiles is not None and (is_region or not has_lines or self._affine is None):
-            across = self._across(self._profiles)
-            steps = self._steps(_NODES, 1) if self._profiles[0].axis is not None else [1.0]
-            count = max(len(steps), len(across))
-            pairs = [
-                (steps[min(i, len(steps) - 1)], across[min(i, len(across) - 1)])
-                for i in range(count)
-            ]
-            rules = [lattice_rule(self._profiles, self.noise, V, *pair) for pair in pairs]
-            if self._profiles[0].axis is None or k > 1:
+        k, noise = len(V), self.noise
+        if self._pieces is not None:
+            return self._affine_rules(V)
+        if self._affine is None and self._profiles is not None:
+            own = self._profiles[0]
+            steps, across = self._steps(_NODES, 1), self._across(own.regions.law(own.given(V)[1]))
+            across += [across[-1]] * (len(steps) - len(across))
+            pairs = zip(steps, across, strict=True)
+            rules = [lattice_rule(own, noise, V, *pair) for pair in pairs]
+            if k > 1:
                 return rules
         else:
-            free = k - (self._affine is not None)
-            rules = [
-                node_rule(self._smooth, self._affine, self.noise, V, h)
-                for h in self._steps(_NODES, free)
-            ]
-        return rules + [
-            crossing_rule(self.parts, self.noise, V, h) for h in self._steps(_EDGES, k)
-        ]
+            steps = self._steps(_NODES, k - (self._affine is not None))
+            rules = [node_rule(self._smooth, self._affine, noise, V, h) for h in steps]
+        return rules + [crossing_rule(self.parts, noise, V, h) for h in self._steps(_EDGES, k)]
+
+    def _affine_rules(self, V: np.ndarray) -> list[Rule]:
+        assert self._pieces is not None
+        steps = self._across(*(updated(part, self.noise, V).law for part in self._pieces))
+        return [affine_rule(self._pieces, self.noise, V, h) for h in steps]
 
 
 def _is_close(constant: float | None, value: float) -> bool:

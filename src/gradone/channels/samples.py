@@ -34,7 +34,7 @@ class Posterior(NamedTuple):
     dg: np.ndarray
     """(n, r, r) its derivative with respect to omega, a symmetric matrix."""
     error: np.ndarray
-    """(n,) error of the posterior mean and covariance of z, in units of the prior."""
+    """(n,) error of log Z, and of mean and covariance of z in units of the prior."""
 
 
 class SampleChannel:
@@ -101,6 +101,10 @@ class SampleChannel:
         """Most probable label (m,) of a channel with finitely many."""
         which = self._rule.probabilities(*self._in_basis(omega, V)).argmax(axis=1)
         return self._rule.values[which]
+
+    def finer(self, times: int) -> SampleChannel:
+        """Channel in which every step is halved so many times."""
+        return SampleChannel(self.target, resolution=times)
 
     def labels(self) -> tuple[np.ndarray, np.ndarray]:
         """Labels and their probabilities before anything is known: all of them, or a sample."""

@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+_BLOCK = 256  # samples that are looked at together
 _EXACT = 1e-7  # rules that need no lattice differ by rounding only
-ORDER = 3.0  # what halving the step does at least to the error of a rule
+ORDER = 2.5  # what halving the step does at least to the error of a rule
 
 
 class Sums(NamedTuple):
@@ -27,6 +28,11 @@ class Sums(NamedTuple):
     def zeros(cls, n: int, k: int) -> Sums:
         """Nothing yet."""
         return cls(np.zeros(n), np.zeros(n), np.zeros((n, k)), np.zeros((n, k, k)))
+
+    def add(self, other: Sums) -> None:
+        """Add sums in the same unit."""
+        for mine, more in zip(self[1:], other[1:], strict=True):
+            mine += more
 
     def rotated(self, frame: np.ndarray) -> Sums:
         """Sums of ``frame @ x`` from those of x."""
@@ -51,7 +57,7 @@ class Moments(NamedTuple):
     mean: np.ndarray
     covariance: np.ndarray
     error: np.ndarray
-    """(n,) estimated error of mean and covariance; infinite if two rules disagree on Z = 0."""
+    """(n,) estimated error of the other three; infinite where nothing is known of it."""
 
 
 Rule = Callable[[np.ndarray, np.ndarray], tuple[Sums, Sums]]
@@ -68,12 +74,27 @@ def refined(rules: Sequence[Rule], y: np.ndarray, omega: np.ndarray, tolerance: 
     best = Moments(
         np.full(n, -np.inf), np.zeros((n, k)), np.tile(np.eye(k), (n, 1, 1)), np.full(n, np.inf)
     )
-    left = np.arange(n)
+    for start in range(0, n, _BLOCK):
+        _refine(rules, y, omega, tolerance, best, np.arange(start, min(start + _BLOCK, n)))
+    return best
+
+
+def _refine(
+    rules: Sequence[Rule],
+    y: np.ndarray,
+    omega: np.ndarray,
+    tolerance: float,
+    best: Moments,
+    left: np.ndarray,
+) -> None:
+    """Write the moments of the samples `left` to `best`."""
     for rule in rules:
         if not len(left):
             break
         fine, coarse = (sums.moments() for sums in rule(y[left], omega[left]))
-        error = np.abs(fine[1] - coarse[1]).max(axis=1)
+        with np.errstate(invalid="ignore"):
+            error = np.abs(fine[0] - coarse[0])
+        error = np.maximum(error, np.abs(fine[1] - coarse[1]).max(axis=1))
         error = np.maximum(error, np.abs(fine[2] - coarse[2]).max(axis=(1, 2))) / ORDER
         # Two lattices may agree by chance: no sample claims less than what is asked for.
         error = np.where(error > _EXACT, np.maximum(error, tolerance), error)
@@ -82,4 +103,3 @@ def refined(rules: Sequence[Rule], y: np.ndarray, omega: np.ndarray, tolerance: 
         for all_, new in zip(best, (*fine, error), strict=True):
             all_[left[is_new]] = new[is_new]
         left = left[~(best.error[left] <= tolerance)]
-    return best

@@ -9,7 +9,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 import gradone as gd
-from gradone.channels import posterior_channel
+from gradone.channels.samples import SampleChannel
 from gradone.learners import BayesAMP
 from gradone.learners.bayes import bayes_amp
 
@@ -256,7 +256,7 @@ def test_impossible_labels_at_their_cavity_mean_are_counted(monkeypatch):
     sample = PARITY.sample(n=800, d=100, seed=3)
 
     def lossy(target):
-        channel = posterior_channel(target)
+        channel = SampleChannel(target)
         whole = channel.posterior
 
         def posterior(y, omega, V):
@@ -267,7 +267,7 @@ def test_impossible_labels_at_their_cavity_mean_are_counted(monkeypatch):
         channel.posterior = posterior
         return channel
 
-    monkeypatch.setattr(bayes_amp, "posterior_channel", lossy)
+    monkeypatch.setattr(bayes_amp, "sample_channel", lossy)
     with pytest.warns(UserWarning, match="16 of 800 labels are impossible"):
         learner = BayesAMP(PARITY, random_state=0).fit(sample.X, sample.y)
     assert learner.n_skipped_ == 16

@@ -7,14 +7,14 @@ import math
 import numpy as np
 
 from ...base.estimate import Estimate
-from ...channels import PosteriorChannel
+from ...channels.samples import SampleChannel
 from ._amp_iteration import NEGLIGIBLE, AmpRun
 
 _MISMATCH = 0.15  # self-overlap against I - V: equal in theory
 _NORMAL_99 = 2.5758293035489  # half-width of a 99 % interval in standard errors
 
 
-def evidence_gain(run: AmpRun, y: np.ndarray, channel: PosteriorChannel) -> Estimate:
+def evidence_gain(run: AmpRun, y: np.ndarray, channel: SampleChannel) -> Estimate:
     """Mean gain in log evidence per label over knowing nothing, at means that leave the label out.
 
     Parameters
@@ -24,7 +24,7 @@ def evidence_gain(run: AmpRun, y: np.ndarray, channel: PosteriorChannel) -> Esti
         gain is one of prediction, not of fit.
     y : ndarray (n,)
         Labels.
-    channel : PosteriorChannel
+    channel : SampleChannel
         Law of the labels.
     """
     before = channel.posterior(y, np.zeros((len(y), channel.r)), np.eye(channel.r)).log_z

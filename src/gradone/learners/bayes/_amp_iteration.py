@@ -8,8 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from ...base.errors import NotConverged
-from ...channels import Posterior, PosteriorChannel
+from ...channels.samples import Posterior, SampleChannel
 from .._callbacks import Step
 from ._products import StandardizedProducts
 
@@ -81,7 +80,7 @@ class AmpRun:
 def run_amp(
     products: StandardizedProducts,
     y: np.ndarray,
-    channel: PosteriorChannel,
+    channel: SampleChannel,
     *,
     W: np.ndarray,
     steps: Iterable[Step],
@@ -122,17 +121,13 @@ def run_amp(
     S = np.zeros((n, r))
     V = _clipped(identity - W.T @ W / d, _FLOOR, 1.0)
     trace = Trace()
-    posterior = Posterior(np.full(n, -np.inf), np.zeros((n, r)), np.zeros((n, r, r)))
+    posterior = Posterior(
+        np.full(n, -np.inf), np.zeros((n, r)), np.zeros((n, r, r)), np.full(n, np.inf)
+    )
     delta, previous, quiet, kicks, kicked = damping, np.zeros_like(W), 0, 0, 0
     least = np.sqrt(NEGLIGIBLE * r)  # norm of a W that knows nothing: a smaller one is no scale
     for t, step in enumerate(steps):
-        try:
-            posterior = channel.posterior(y, products.forward(W) - S, V)
-        except NotConverged:
-            if t == 0:  # no fault of the iteration
-                raise
-            # A V that is almost singular while W is far off: no integral resolves such a posterior.
-            return AmpRun(W, V, posterior, "diverged", trace)
+        posterior = channel.posterior(y, products.forward(W) - S, V)
         A = _clipped(-posterior.dg.sum(axis=0) / d, 0.0, np.inf)
         C = np.linalg.inv(identity + A)
         new = (products.backward(posterior.g) + W @ A) @ C  # [AMP-1]

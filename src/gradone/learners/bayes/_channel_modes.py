@@ -14,11 +14,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...channels import PosteriorChannel
+from ...channels.samples import SampleChannel
 
 # Smaller moments are errors of the rules behind the channel, and give cosines below
 # 0.03 sqrt(n/d).
 _NEGLIGIBLE = 1e-3
+_FEW, _FINER = 16, 2
 _UNCOUPLED = 1e-2  # relative to the size of G; what is dropped enters squared
 
 
@@ -64,28 +65,28 @@ class ChannelModes:
         return [owners.count(block) for block in range(len(self.blocks))]
 
 
-def label_moments(channel: PosteriorChannel, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def label_moments(channel: SampleChannel, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Means of z (n, r) and of z z' - I (n, r, r) given each label."""
-    n, r = len(y), channel.r
-    _, g, dg = channel.posterior(y, np.zeros((n, r)), np.eye(r))
-    return g, dg + g[:, :, None] * g[:, None, :]
+    values, which = np.unique(y, return_inverse=True)
+    if len(values) <= _FEW:  # then it costs nothing to be exact
+        channel = channel.finer(_FINER)
+    _, g, dg, _ = channel.posterior(values, np.zeros((len(values), channel.r)), np.eye(channel.r))
+    return g[which], (dg + g[:, :, None] * g[:, None, :])[which]
 
 
-def channel_modes(channel: PosteriorChannel) -> ChannelModes:
+def channel_modes(channel: SampleChannel) -> ChannelModes:
     """Modes of a channel, from all labels that may come out.
 
     Examples
     --------
     >>> from gradone import Target
-    >>> from gradone.channels import posterior_channel
-    >>> found = channel_modes(posterior_channel(Target("sign(z1*z2)")))
+    >>> from gradone.channels.samples import sample_channel
+    >>> found = channel_modes(sample_channel(Target("sign(z1*z2)")))
     >>> [round(1 / mode.strength, 4) for mode in found.modes]  # pi^2 / 4
     [2.4674, 2.4674]
     """
-    r = channel.r
-    out = channel.outcomes(np.zeros((1, r)), np.eye(r))
-    probability = (out.weight * np.exp(out.log_z))[0]
-    g, G = label_moments(channel, out.y[0])
+    labels, probability = channel.labels()
+    g, G = label_moments(channel, labels)
     sizes, basis = np.linalg.eigh(np.einsum("k,ki,kj->ij", probability, g, g))
     linear, rest = basis[:, sizes > _NEGLIGIBLE], basis[:, sizes <= _NEGLIGIBLE]
     axes, members = _common_blocks(probability, rest.T @ G @ rest)

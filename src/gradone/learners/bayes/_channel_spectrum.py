@@ -17,7 +17,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ...base.errors import BadData, NotConverged, OutOfRegime
-from ...channels import posterior_channel
+from ...channels.samples import sample_channel
 from ...targets.target import Target
 from .._found import Found, counted
 from ._channel_modes import ChannelModes, channel_modes, label_moments
@@ -61,7 +61,7 @@ def channel_directions(
     rng : Generator
         Start of the Lanczos iteration.
     """
-    channel = posterior_channel(target)
+    channel = sample_channel(target)
     channel.check_labels(y)
     modes = channel_modes(channel)
     d = products.d

@@ -22,7 +22,7 @@ from sklearn.utils.metaestimators import available_if
 
 from ...base.arrays import check_fit, check_new, like, to_numpy
 from ...base.errors import BadData
-from ...channels import PosteriorChannel, posterior_channel
+from ...channels.samples import SampleChannel, sample_channel
 from ...targets.target import Target
 from .._callbacks import CallbackSupportMixin, fit_steps, with_callbacks
 from .._registry import LEARNERS
@@ -43,12 +43,6 @@ _MOST_SKIPPED = 0.01
 
 def _has_finitely_many_labels(learner: BayesAMP) -> bool:
     return isinstance(learner.channel, Target) and learner.channel.channel.kind == "discrete"
-
-
-def _most_probable(channel: PosteriorChannel, omega: np.ndarray, V: np.ndarray) -> np.ndarray:
-    """Label of the largest evidence at each prior mean, (m,)."""
-    out = channel.outcomes(omega, V)
-    return np.take_along_axis(out.y, out.log_z.argmax(axis=1)[:, None], axis=1)[:, 0]
 
 
 @LEARNERS.add("bayes_amp")
@@ -189,7 +183,7 @@ class BayesAMP(
             Itself.
         """
         self._check_parameters()
-        channel = posterior_channel(self.channel)
+        channel = sample_channel(self.channel)
         _, X, y = check_fit(self, X, y, labels="exact")
         y = to_numpy(y)
         channel.check_labels(y)
@@ -216,7 +210,7 @@ class BayesAMP(
             Inputs.
         """
         _, X = check_new(self, X)
-        return self._over_blocks(X, PosteriorChannel.mean)
+        return self._over_blocks(X, SampleChannel.mean)
 
     @available_if(_has_finitely_many_labels)  # type: ignore[untyped-decorator]
     def predict_label(self, X: Any) -> Any:
@@ -231,15 +225,15 @@ class BayesAMP(
             Inputs.
         """
         _, X = check_new(self, X, method="predict_label")
-        return self._over_blocks(X, _most_probable)
+        return self._over_blocks(X, SampleChannel.most_probable)
 
     def _over_blocks(
         self,
         X: Any,
-        answer: Callable[[PosteriorChannel, np.ndarray, np.ndarray], np.ndarray],
+        answer: Callable[[SampleChannel, np.ndarray, np.ndarray], np.ndarray],
     ) -> Any:
         """What the channel says of the labels at the projections of new inputs, (n,)."""
-        channel = posterior_channel(self.channel)
+        channel = sample_channel(self.channel)
         omega = np.asarray(to_numpy(self._project(X)), dtype=float)
         rows = chunk_rows(1024)  # the rule over the label may have some hundred nodes
         blocks = [omega[i : i + rows] for i in range(0, len(omega), rows)]
@@ -265,7 +259,7 @@ class BayesAMP(
         return like(X, products.forward(W))
 
     def _runs(
-        self, products: StandardizedProducts, y: np.ndarray, channel: PosteriorChannel
+        self, products: StandardizedProducts, y: np.ndarray, channel: SampleChannel
     ) -> list[AmpRun]:
         rng = np.random.default_rng(self.random_state)
         runs: list[AmpRun] = []
@@ -310,7 +304,7 @@ class BayesAMP(
         X: Any,
         y: np.ndarray,
         columns: Standardization,
-        channel: PosteriorChannel,
+        channel: SampleChannel,
         runs: list[AmpRun],
         best: AmpRun,
     ) -> None:
