@@ -43,6 +43,8 @@ CASES = [
     ("sin(3*z1) + z2**2", 0.001),
     ("z1**2*z2**2", 0.001),
     ("z1*z2 + z3**2", 0.0),
+    ("sign(z1*z2 + 0.3*xi)", 0.0),
+    ("z1*z2*exp(0.2*xi)", 0.0),
 ]
 COVARIANCE = np.array(
     [[0.5, 0.2, -0.1, 0.1], [0.2, 0.7, 0.15, 0.0], [-0.1, 0.15, 0.4, 0.05], [0.1, 0.0, 0.05, 0.6]]
@@ -87,16 +89,35 @@ def test_phase_retrieval():
 
 
 def test_probit_labels():
-    """Latent noise is one more direction of which nothing is ever known."""
+    """Latent noise is one more variable of which nothing is ever known."""
     D, V, omega = 0.5, 0.4, np.array([0.3, -1.0, 2.5])
     y = np.array([1.0, 1.0, -1.0])
     t = y * omega / math.sqrt(V + D)
     g = y * np.exp(-(t**2) / 2) / math.sqrt(2 * math.pi * (V + D)) / ndtr(t)
-    channel = SampleChannel(Target(f"sign(z1 + {math.sqrt(D)!r}*z2)"))
-    means = np.column_stack([omega, np.zeros(3)])
-    found = channel.posterior(y, means, np.diag([V, 1.0]))
+    channel = SampleChannel(Target("sign(z1 + sqrt(0.5)*xi)"))
+    found = channel.posterior(y, omega[:, None], np.array([[V]]))
     np.testing.assert_allclose(found.log_z, np.log(ndtr(t)), atol=1e-12)
     np.testing.assert_allclose(found.g[:, 0], g, rtol=1e-10)
+
+
+def test_noise_inside_a_square():
+    r""":math:`g = (|t|\tanh(|t|\omega/W) - \omega)/W` with W = V + D and t^2 = y."""
+    y, omega, W = np.array([2.0, 0.3]), np.array([0.4, -1.1]), 0.6 + 0.25
+    size = np.sqrt(y)
+    found = SampleChannel(Target("(z + xi/2)**2")).posterior(y, omega[:, None], np.array([[0.6]]))
+    g = (size * np.tanh(size * omega / W) - omega) / W
+    np.testing.assert_allclose(found.g[:, 0], g, rtol=1e-9)
+
+
+def test_latent_noise_is_a_direction_of_which_nothing_is_known():
+    y, omega = np.array([0.4, -1.2, 2.0]), np.array([[0.3], [-0.8], [1.0]])
+    hidden = SampleChannel(Target("z1*exp(xi/2)")).posterior(y, omega, np.array([[0.5]]))
+    seen = SampleChannel(Target("z1*exp(z2/2)")).posterior(
+        y, np.column_stack([omega, np.zeros(3)]), np.diag([0.5, 1.0])
+    )
+    np.testing.assert_allclose(hidden.log_z, seen.log_z, atol=1e-12)
+    np.testing.assert_allclose(hidden.g[:, 0], seen.g[:, 0], atol=1e-12)
+    np.testing.assert_allclose(hidden.dg[:, 0, 0], seen.dg[:, 0, 0], atol=1e-12)
 
 
 def test_square_plus_parity():
@@ -158,9 +179,9 @@ def test_g_is_the_gradient_of_the_log_evidence(text, noise):
             gradient[:, i] += weight * at.log_z / step
             jacobian[:, :, i] += weight * at.g / step
     # Differences magnify the error of the rule by scale/step; the formula leaves step^4/30.
-    allowed = (10 * out.error.max() + 3e-3) / scale
+    allowed = (30 * out.error.max() + 3e-3) / scale
     assert np.abs(gradient - out.g).max() < allowed + 3e-3 * np.abs(out.g).max()
-    assert np.abs(jacobian - out.dg).max() < (allowed + 1e-2 * np.abs(out.g).max()) / scale
+    assert np.abs(jacobian - out.dg).max() < allowed / scale + 0.03 * np.abs(out.dg).max()
 
 
 @pytest.mark.parametrize(("text", "noise"), CASES)
@@ -278,9 +299,8 @@ def test_compiled_sums_are_those_of_their_source(noise, rng):
     results = []
     for function in (add_crossings, add_crossings.py_func):
         sums = np.zeros((3, 6))
-        function(
-            values, conditions, sides, y, noise, grid.x, grid.after, grid.before, grid.axes, 0.8, sums
-        )  # fmt: skip
+        on = (grid.x, grid.after, grid.before, grid.axes, grid.h)
+        function(values, conditions, sides, y, noise, *on, sums)
         results.append(sums)
     assert (results[0][:, 0] > 0).all()
     np.testing.assert_allclose(results[0], results[1], rtol=1e-12)

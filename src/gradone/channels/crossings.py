@@ -20,7 +20,7 @@ import numpy as np
 
 from ..targets.language.evaluate import evaluate_columns
 from .formulas import Formula
-from .grids import lattice, root
+from .grids import Lattice, lattice, root
 from .sums import Rule, Sums
 
 _BLOCK = 2**16  # nodes that are looked at together
@@ -58,41 +58,43 @@ def _sums(
     y: np.ndarray,
     omega: np.ndarray,
 ) -> Sums:
-    from .crossing_kernel import add_crossings
-
     n, k = omega.shape
     grid = lattice(k, h, _RADIUS[k])
     offset = grid.x @ spread
     sums = np.zeros((n, 1 + k + k * (k + 1) // 2))
     block = max(_BLOCK // len(grid.x), 1)
     for start in range(0, n, block):
-        rows = slice(start, min(start + block, n))
-        z = [omega[rows, i, None] + offset[:, i] for i in range(k)]
-        shape = z[0].shape
+        rows = slice(start, start + block)
+        z = np.stack([omega[rows, i, None] + offset[:, i] for i in range(k)])
         for part in parts:
-            tree, labels, slope = part.tree, y[rows], np.zeros(shape[0])
-            if not noise:
-                if part.constant is not None:
-                    continue
-                tree = part.relabeled.inner
-                labels, slope = part.relabeled(labels)
-            values = np.array(
-                np.broadcast_to(evaluate_columns(tree, lambda i: z[i - 1]), shape), order="C"
-            )
-            conditions = np.empty((len(part.conditions), *shape))
-            for j, c in enumerate(part.conditions):
-                conditions[j] = evaluate_columns(c.tree, lambda i: z[i - 1])
-            signs = np.array([float(c.sign) for c in part.conditions])
-            own = np.zeros((shape[0], sums.shape[1]))
-            add_crossings(
-                values, conditions, signs, labels, noise, grid.x, grid.after, grid.before,
-                grid.axes, h, own,
-            )  # fmt: skip
-            with np.errstate(invalid="ignore", over="ignore"):
-                own *= np.exp(slope)[:, None]
-            sums[rows] += np.where(np.isfinite(own), own, 0.0)
+            if noise or part.constant is None:
+                sums[rows] += _part_sums(part, noise, grid, y[rows], z)
     sums *= h ** (k - 1) * (2 * math.pi) ** (-k / 2)
     second = np.zeros((n, k, k))
     low = np.tril_indices(k)
     second[:, low[0], low[1]] = second[:, low[1], low[0]] = sums[:, 1 + k :]
     return Sums(np.zeros(n), sums[:, 0], sums[:, 1 : 1 + k], second)
+
+
+def _part_sums(
+    part: Formula, noise: float, grid: Lattice, y: np.ndarray, z: np.ndarray
+) -> np.ndarray:
+    """Sums of one formula at the nodes z (k, n, N)."""
+    from .crossing_kernel import add_crossings
+
+    tree, slope = part.tree, np.zeros(len(y))
+    if not noise:
+        tree = part.relabeled.inner
+        y, slope = part.relabeled(y)
+    functions = [tree, *(c.tree for c in part.conditions)]
+    values = np.empty((len(functions), *z.shape[1:]))
+    for row, node in zip(values, functions, strict=True):
+        row[...] = evaluate_columns(node, lambda i: z[i - 1])
+    signs = np.array([float(c.sign) for c in part.conditions])
+    k = len(z)
+    sums = np.zeros((len(y), 1 + k + k * (k + 1) // 2))
+    lattice_ = (grid.x, grid.after, grid.before, grid.axes, grid.h)
+    add_crossings(values[0], values[1:], signs, y, noise, *lattice_, sums)
+    with np.errstate(invalid="ignore", over="ignore"):
+        sums *= np.exp(slope)[:, None]
+    return np.where(np.isfinite(sums), sums, 0.0)

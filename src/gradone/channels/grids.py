@@ -43,7 +43,7 @@ class Lattice:
     h: float
 
     def features(self) -> np.ndarray:
-        """Columns (N, 2 * (1 + k + k * k)): weights times 1, x and its products, fine and coarse."""
+        """Weights times 1, x and its products, of both lattices: (N, 2 * (1 + k + k * k))."""
         products = (self.x[:, :, None] * self.x[:, None, :]).reshape(len(self.x), -1)
         columns = np.concatenate([np.ones((len(self.x), 1)), self.x, products], axis=1)
         both = [columns * weight[:, None] for weight in (self.weight, self.coarse)]

@@ -14,10 +14,13 @@ from collections.abc import Callable, Iterable
 import numpy as np
 from scipy.special import ndtr
 
+from ..targets.language.bounds import interval
 from ..targets.language.breaks import zero_planes
+from ..targets.language.derivative import derivative
 from ..targets.language.evaluate import evaluate_columns
 from ..targets.language.lines import Curved, bracketed_zeros
-from ..targets.language.tree import Node, Power, Product
+from ..targets.language.polynomials import polynomial_of
+from ..targets.language.tree import Node, Power, Product, variables
 from .grids import lattice
 
 _REACH = 7.0  # no interval begins farther out, in standard deviations
@@ -28,6 +31,8 @@ _NODES = 2**14  # lines that are looked at together
 _RADIUS = {0: 1.0, 1: 6.0, 2: 5.0, 3: 5.0}
 Weight = Callable[[Callable[[int], np.ndarray], slice], np.ndarray]
 """Columns of z (m, points, lines) inside of intervals of some points -> their weights."""
+Moments = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""Mass (n,), mean (n, d) and second moment (n, d, d)."""
 
 
 class Lines:
@@ -56,10 +61,20 @@ class Lines:
             except Curved:
                 self._curved += [part for part in _factors(node) if part not in self._curved]
         self._planes = np.array(list(planes.values())).reshape(-1, k + 1)
+        self._axis = next((i for i, a in enumerate(free) if self._is_crossed_once(a)), None)
+
+    def _is_crossed_once(self, axis: int) -> bool:
+        """Whether lines along an axis cross every plane and every curved surface exactly once."""
+        slopes = [derivative(node, axis + 1) for node in self._curved]
+        return (
+            all(axis + 1 not in variables(slope) and is_never_zero(slope) for slope in slopes)
+            and bool(self._curved)
+            and bool((np.abs(self._planes[:, axis]) > 1e-12).all())
+        )
 
     def sums(
         self, weight: Weight, center: np.ndarray, spread: np.ndarray, h: float
-    ) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    ) -> list[Moments]:
         """Mass (n,), first and second moments of the free variables in units of their prior.
 
         Parameters
@@ -94,12 +109,17 @@ class Lines:
                 base[axis] = base[axis] + offset[:, i]
             shape = (len(base[0]), len(offset))
             totals[:, rows] = self._along(weight, base, step, rows, shape) @ features
-        return [_assembled(*half, frame) for half in np.split(totals, 2, axis=2)]
+        fine, coarse = (_assembled(half, frame) for half in np.split(totals, 2, axis=2))
+        return [fine, coarse]
 
     def _frame(self, spread: np.ndarray) -> np.ndarray:
-        """Orthonormal rows, the first one along the lines: none of the planes is parallel to it."""
+        """Orthonormal rows, the first one along the lines, which are parallel to no plane."""
         d = spread.shape[1]
         rng = np.random.default_rng(d)
+        rest = rng.standard_normal((d, d - 1))
+        if self._axis is not None and d == len(spread):
+            along = np.linalg.inv(spread)[:, self._axis]
+            return np.ascontiguousarray(np.linalg.qr(np.column_stack([along, rest]))[0].T)
         candidates = rng.standard_normal((_CANDIDATES, d))
         candidates /= np.linalg.norm(candidates, axis=1)[:, None]
         best = 0
@@ -108,7 +128,6 @@ class Lines:
             length = np.linalg.norm(normals, axis=1)
             normals = normals[length > 1e-12] / length[length > 1e-12, None]
             best = int(np.abs(candidates @ normals.T).min(axis=1, initial=1.0).argmax())
-        rest = rng.standard_normal((d, d - 1))
         frame = np.linalg.qr(np.column_stack([candidates[best], rest]))[0].T
         return np.ascontiguousarray(frame)
 
@@ -156,26 +175,61 @@ class Lines:
             height = sum(c * x for c, x in zip(normal, base, strict=True) if c)
             slope = float(step @ normal)
             place[...] = (offset - height) / slope if abs(slope) > 1e-12 * scale else np.inf
-        return np.concatenate([planes, *(self._scanned(c, base, step, shape) for c in self._curved)])
+        moving = np.flatnonzero(np.abs(step) > 1e-9 * scale)
+        is_axis = self._axis is not None and list(moving) == [self.free[self._axis]]
+        curved = []
+        for node in self._curved:
+            polynomial = polynomial_of(node, self.k)
+            if is_axis or (polynomial is not None and polynomial.degree <= 2):
+                curved.append(_quadratic(node, base, step, shape))
+            else:
+                curved.append(_scanned(node, base, step, shape))
+        return np.concatenate([planes, *curved])
 
-    def _scanned(
-        self, node: Node, base: list[np.ndarray], step: np.ndarray, shape: tuple[int, int]
-    ) -> np.ndarray:
-        values = evaluate_columns(node, lambda i: base[i - 1][..., None] + step[i - 1] * _SCAN)
-        values = np.broadcast_to(values, (*shape, len(_SCAN)))
-        i, j, place = np.nonzero((values[..., 1:] > 0) != (values[..., :-1] > 0))
-        own = [np.broadcast_to(column, shape)[i, j] for column in base]
 
-        def along(t: np.ndarray) -> np.ndarray:
-            return np.asarray(evaluate_columns(node, lambda a: own[a - 1] + step[a - 1] * t))
+def _quadratic(
+    node: Node, base: list[np.ndarray], step: np.ndarray, shape: tuple[int, int]
+) -> np.ndarray:
+    """Places (2, n, lines) where a function of degree at most 2 along the lines vanishes."""
 
-        zeros = bracketed_zeros(along, _SCAN[place], _SCAN[place + 1])
-        line = i * shape[1] + j
-        counts = np.bincount(line, minlength=shape[0] * shape[1])
-        rank = np.arange(len(line)) - (np.cumsum(counts) - counts)[line]
-        table = np.full((shape[0] * shape[1], int(counts.max(initial=0))), np.inf)
-        table[line, rank] = zeros
-        return table.T.reshape(-1, *shape)
+    def at(t: float) -> np.ndarray:
+        values = evaluate_columns(node, lambda i: base[i - 1] + t * step[i - 1])
+        return np.broadcast_to(values, shape)
+
+    low, middle, high = at(-1.0), at(0.0), at(1.0)
+    a, b = (low + high) / 2 - middle, (high - low) / 2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # The sum of two numbers of one sign: nothing cancels.
+        q = -(b + np.copysign(np.sqrt(b * b - 4 * a * middle), b)) / 2
+        zeros = np.stack([q / a, middle / q])
+    return np.where(np.isfinite(zeros), zeros, np.inf)
+
+
+def _scanned(
+    node: Node, base: list[np.ndarray], step: np.ndarray, shape: tuple[int, int]
+) -> np.ndarray:
+    """Places (m, n, lines) where a function changes its sign between the points of a scan."""
+    values = evaluate_columns(node, lambda i: base[i - 1][..., None] + step[i - 1] * _SCAN)
+    values = np.broadcast_to(values, (*shape, len(_SCAN)))
+    i, j, place = np.nonzero((values[..., 1:] > 0) != (values[..., :-1] > 0))
+    own = [np.broadcast_to(column, shape)[i, j] for column in base]
+
+    def along(t: np.ndarray) -> np.ndarray:
+        return np.asarray(evaluate_columns(node, lambda a: own[a - 1] + step[a - 1] * t))
+
+    zeros = bracketed_zeros(along, _SCAN[place], _SCAN[place + 1])
+    line = i * shape[1] + j
+    counts = np.bincount(line, minlength=shape[0] * shape[1])
+    rank = np.arange(len(line)) - (np.cumsum(counts) - counts)[line]
+    table = np.full((shape[0] * shape[1], int(counts.max(initial=0))), np.inf)
+    table[line, rank] = zeros
+    return table.T.reshape(-1, *shape)
+
+
+def is_never_zero(node: Node) -> bool:
+    """Whether a function is known to keep its sign."""
+    low, high = interval(node)
+    return low > 0 or high < 0
 
 
 def _factors(node: Node) -> list[Node]:
@@ -188,14 +242,12 @@ def _factors(node: Node) -> list[Node]:
     return [node]
 
 
-def _assembled(
-    total: np.ndarray, first: np.ndarray, second: np.ndarray, frame: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _assembled(totals: np.ndarray, frame: np.ndarray) -> Moments:
     """Mass and moments in the coordinates of the free variables."""
-    n, f = len(total), len(frame)
-    mean, square = np.empty((n, f)), np.empty((n, f, f))
-    mean[:, 0], mean[:, 1:] = first[:, 0], total[:, 1:f]
+    (total, first, second), (n, d) = totals, (totals.shape[1], len(frame))
+    mean, square = np.empty((n, d)), np.empty((n, d, d))
+    mean[:, 0], mean[:, 1:] = first[:, 0], total[:, 1:d]
     square[:, 0, 0] = second[:, 0]
-    square[:, 0, 1:] = square[:, 1:, 0] = first[:, 1:f]
-    square[:, 1:, 1:] = total[:, f:].reshape(n, f - 1, f - 1)
+    square[:, 0, 1:] = square[:, 1:, 0] = first[:, 1:d]
+    square[:, 1:, 1:] = total[:, d:].reshape(n, d - 1, d - 1)
     return total[:, 0], mean @ frame, frame.T @ square @ frame

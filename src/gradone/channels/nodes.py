@@ -218,13 +218,16 @@ def node_mean(
         found = np.zeros(len(omega))
         block = max(_BLOCK // len(offset), 1)
         for start in range(0, len(omega), block):
-            z = [omega[start : start + block, i, None] + offset[:, i] for i in range(k)]
-            values, shares = np.zeros(z[0].shape), np.zeros(z[0].shape)
-            for piece in pieces:
-                share = piece.share(lambda i: z[i - 1])
-                values += share * evaluate_columns(piece.tree, lambda i: z[i - 1])
-                shares += share
-            found[start : start + block] = (values / shares) @ grid.weight
+            rows = slice(start, start + block)
+            found[rows] = average(omega[rows, None] + offset) @ grid.weight
         return found
+
+    def average(z: np.ndarray) -> np.ndarray:
+        values, shares = np.zeros(z.shape[:2]), np.zeros(z.shape[:2])
+        for piece in pieces:
+            share = piece.share(lambda i: z[..., i - 1])
+            values += share * evaluate_columns(piece.tree, lambda i: z[..., i - 1])
+            shares += share
+        return values / shares
 
     return mean

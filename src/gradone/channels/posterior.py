@@ -11,18 +11,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..targets.language.bounds import interval
 from ..targets.language.derivative import derivative
 from ..targets.language.expression import Expression
 from ..targets.language.structure import has_jumps
-from ..targets.language.tree import Node
 from .affine import affine_parts, affine_rule, updated
 from .crossings import crossing_rule
 from .formulas import Formula, formulas
+from .lines import is_never_zero
 from .nodes import affine_axis, node_mean, node_rule
 from .profiles import lattice_rule, profiles, root_rule
 from .regions import Law, Regions, region_rule
-from .sums import Moments, Rule, Sums, refined
+from .sums import Moments, Rule, refined
 
 _TOLERANCE = 3e-3  # of log Z, and of mean and covariance of z in units of the prior
 _SAME = 1e-7  # relative distance from an atom below which a label is taken for it
@@ -55,7 +54,7 @@ class General:
         self._affine = affine_axis(self._smooth)
         # Where the slope vanishes a label without noise says everything of the other variables.
         self._is_steep = self._affine is not None and all(
-            _never_zero(derivative(part.tree, self._affine + 1)) for part in self._smooth
+            is_never_zero(derivative(part.tree, self._affine + 1)) for part in self._smooth
         )
         constants = [part.constant for part in self.parts if part.constant is not None]
         self.values = _distinct(np.array(constants))
@@ -153,11 +152,6 @@ class General:
 
 def _is_close(constant: float | None, value: float) -> bool:
     return constant is not None and abs(constant - value) <= 1e-9 * (1 + abs(value))
-
-
-def _never_zero(node: Node) -> bool:
-    low, high = interval(node)
-    return low > 0 or high < 0
 
 
 def _distinct(values: np.ndarray) -> np.ndarray:

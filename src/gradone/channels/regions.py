@@ -12,9 +12,9 @@ from ..targets.language.derivative import derivative
 from ..targets.language.evaluate import evaluate_columns
 from ..targets.language.tree import variables
 from .formulas import Formula
+from .grids import root
 from .lines import Lines
 from .sums import Rule, Sums
-from .grids import root
 
 _SINGULAR = 1e-9  # share of the largest deviation below which a variable is known
 
@@ -170,7 +170,8 @@ class Regions:
                 if step is not None:
                     width = np.abs(
                         sum(
-                            step[i - 1] * np.asarray(evaluate_columns(derivative(c.tree, i), column))
+                            step[i - 1]
+                            * np.asarray(evaluate_columns(derivative(c.tree, i), column))
                             for i in variables(c.tree)
                         )
                     )

@@ -11,10 +11,9 @@ from scipy.special import ndtri
 from ..base.errors import BadData, OutOfRegime
 from ..base.seeds import stream
 from ..calculus.sobol import SobolSequence
-from ..targets.essential import essential_target
+from ..targets.frame import natural_frame
 from ..targets.language.bounds import interval
 from ..targets.target import Target
-from .discrete import in_coordinates
 from .grids import root
 from .posterior import General
 
@@ -51,7 +50,7 @@ class SampleChannel:
     Parameters
     ----------
     target : Target
-        The target whose output is observed, of up to four directions.
+        The target whose output is observed, of up to four directions and latent variables.
     resolution : int
         Number of times that the step of every rule inside is halved.
 
@@ -67,17 +66,13 @@ class SampleChannel:
 
     def __init__(self, target: Target, *, resolution: int = 0) -> None:
         self.target, self.r = target, target.r
-        expression = essential_target(target).expression
-        basis = expression.span
-        if len(basis) > MAX_VARIABLES:
+        expression, self._basis = natural_frame(target.joint)
+        if expression.r > MAX_VARIABLES:
             raise OutOfRegime(
-                f"the posterior of z is an integral over {len(basis)} variables, at most "
+                f"the posterior of z is an integral over {expression.r} variables, at most "
                 f"{MAX_VARIABLES} can be done. Choose a target of fewer directions, or a learner "
                 "that need not know the link, as SpectralDirections or GiantStep."
             )
-        self._basis = np.eye(expression.r)
-        if len(basis) < expression.r:
-            self._basis, expression = basis, in_coordinates(expression, basis)
         self._rule = General(expression, target.noise, resolution)
 
     def posterior(self, y: np.ndarray, omega: np.ndarray, V: np.ndarray) -> Posterior:
@@ -108,15 +103,14 @@ class SampleChannel:
 
     def labels(self) -> tuple[np.ndarray, np.ndarray]:
         """Labels and their probabilities before anything is known: all of them, or a sample."""
-        k = self._basis.shape[1]
         if not self.target.noise and self.target.channel.kind == "discrete":
             return self._rule.values, self._rule.probabilities(
                 *self._in_basis(np.zeros((1, self.r)), np.eye(self.r))
             )[0]
+        k = len(self._basis)
         points = SobolSequence(k + 1, stream(0, "points", r=k, what="labels")).draw(_LABELS)
         z = ndtri(points)
-        y = self._rule.expression(z[:, :k] @ self._basis.T)
-        y = y + np.sqrt(self.target.noise) * z[:, k]
+        y = self._rule.expression(z[:, :k]) + np.sqrt(self.target.noise) * z[:, k]
         return y, np.full(len(y), 1 / len(y))
 
     def check_labels(self, y: np.ndarray) -> None:

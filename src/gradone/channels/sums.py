@@ -9,7 +9,7 @@ import numpy as np
 
 _BLOCK = 256  # samples that are looked at together
 _EXACT = 1e-7  # rules that need no lattice differ by rounding only
-ORDER = 2.5  # what halving the step does at least to the error of a rule
+ORDER = 2.0  # what halving the step does at least to the error of a rule
 
 
 class Sums(NamedTuple):

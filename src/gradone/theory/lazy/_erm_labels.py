@@ -12,10 +12,8 @@ from scipy.special import ndtr
 
 from ...base.errors import BadData, OutOfRegime
 from ...calculus.hermite import normal_density
-from ...channels.samples import MAX_VARIABLES, SampleChannel
+from ...channels import MAX_DIRECTIONS, PosteriorChannel, posterior_channel
 from ...targets.target import Target
-
-_RESOLUTIONS = (2, 3)  # what the finer one changes is the error
 
 
 class TwoLabels:
@@ -53,19 +51,19 @@ class TwoLabels:
         self.target, self.flips, self.r = target, flips, target.r
         self.values = values
         self._known: dict[int, tuple[float, np.ndarray]] = {}
-        self._channels: list[SampleChannel] = []
+        self._channels: list[PosteriorChannel] = []
         if target.r == 1 and not target.expression.breaks[1]:
             self.kinks = np.array(target.expression.kinks)
             ends = [self.kinks[0] - 1, *(self.kinks[:-1] + self.kinks[1:]) / 2, self.kinks[-1] + 1]
             self._is_up = np.asarray(target(np.array(ends)[:, None])) == values[1]
             return
         self.kinks = np.zeros(1)  # where the law may change fast, in units of <c, z>/|c|
-        if len(target.expression.span) > MAX_VARIABLES:
+        if len(target.expression.span) > MAX_DIRECTIONS:
             raise OutOfRegime(
                 f"the law of the label is an integral over {len(target.expression.span)} "
-                f"directions, at most {MAX_VARIABLES} can be done with this loss"
+                f"directions, at most {MAX_DIRECTIONS} can be done with this loss"
             )
-        self._channels = [SampleChannel(target, resolution=i) for i in _RESOLUTIONS]
+        self._channels = [posterior_channel(target, resolution=i) for i in (0, 1)]
 
     def given(
         self, xi: np.ndarray, c: np.ndarray, resolution: int = 0
@@ -77,10 +75,9 @@ class TwoLabels:
             P, moment = np.full(len(xi), mass), np.broadcast_to(moments, mean.shape)
         elif self._channels:
             spread = np.eye(self.r) - np.outer(c, c)
-            up = np.full(len(mean), self.values[1])
-            out = self._channels[resolution].posterior(up, mean, spread)
-            P = np.exp(out.log_z)
-            moment = P[:, None] * (mean + out.g @ spread)
+            out = self._channels[resolution].outcomes(mean, spread)
+            P = np.exp(out.log_z[:, 1])
+            moment = P[:, None] * (mean + out.g[:, 1] @ spread)
         else:
             P, moment = self._between_kinks(mean[:, 0], float(1 - c @ c))
         wrong = self.flips
@@ -91,11 +88,9 @@ class TwoLabels:
         if resolution not in self._known:
             zero = np.zeros((1, self.r))
             if self._channels:
-                out = self._channels[resolution].posterior(
-                    self.values[1:], zero, np.eye(self.r)
-                )
-                P = float(np.exp(out.log_z[0]))
-                self._known[resolution] = P, P * out.g[0]
+                out = self._channels[resolution].outcomes(zero, np.eye(self.r))
+                P = float(np.exp(out.log_z[0, 1]))
+                self._known[resolution] = P, P * out.g[0, 1]
             else:
                 mass, moment = self._between_kinks(zero[:, 0], 1.0)
                 self._known[resolution] = float(mass[0]), moment[0]
