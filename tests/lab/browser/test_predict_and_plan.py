@@ -32,6 +32,7 @@ def press(page: Any, slider: str, key: str, times: int) -> None:
         page.keyboard.press(key)
 
 
+@pytest.mark.filterwarnings("ignore::gradone.theory.KnownBias")
 @pytest.mark.parametrize(
     ("target", "theory", "given"),
     [
