@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +30,7 @@ def points_curve(
     source: str,
     target: str,
     params: Mapping[str, Any],
+    answers: Collection[str],
     labels: Mapping[str, tuple[str, str]],
 ) -> xr.Dataset:
     """Curve of a function of the axes: each quantity with its error, ``converged``, ``status``.
@@ -40,8 +41,10 @@ def points_curve(
         Takes one number for each axis, by name.
     axes : mapping
         Dimension to values.
+    answers : collection of str
+        Quantities that are kept.
     source, target, params, labels
-        See :func:`gradone.base.curves.curve`; only quantities that have a label are kept.
+        See :func:`gradone.base.curves.curve`.
     """
     shape = tuple(len(values) for values in axes.values())
     found = [
@@ -51,7 +54,7 @@ def points_curve(
     dims = tuple(axes)
     values: dict[str, tuple[Any, Any]] = {}
     for name in found[0].quantities:
-        if name in labels:
+        if name in answers:
             both = np.reshape([p.quantities[name] for p in found], (*shape, 2))
             values[name], values[f"{name}_err"] = (dims, both[..., 0]), (dims, both[..., 1])
     status = np.reshape([p.status for p in found], shape)

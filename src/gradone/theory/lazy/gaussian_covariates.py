@@ -27,6 +27,11 @@ LABELS = {
     "response": (r"V", "response of the output to a sample"),
     "intercept": (r"b", "intercept"),
 }
+ANSWERS = (
+    *("excess_mse", "test_mse", "train_mse", "zero_one_error", "train_loss"),
+    *LABELS,
+    "effective_ridge",
+)
 
 
 def gaussian_covariates(
@@ -143,6 +148,7 @@ def gaussian_covariates(
         target=f"a field on {len(model.eigenvalues)} Gaussian features",
         params={"loss": loss, "rho": model.rho, "noise": noise, "delta": delta, "flips": flips,
                 "mean": mean, "outliers": outliers},
+        answers=ANSWERS,
         labels=LABELS,
     )  # fmt: skip
     return settled(found, "gaussian_covariates", on_failure)

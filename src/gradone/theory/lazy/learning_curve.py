@@ -13,7 +13,7 @@ from ...base.axes import axis_values
 from ...base.errors import BadData, OutOfRegime
 from ..predict import settled
 from ._points import Point, points_curve
-from .gaussian_covariates import LABELS, known_choice, known_loss, ridge_values
+from .gaussian_covariates import ANSWERS, LABELS, known_choice, known_loss, ridge_values
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -116,6 +116,7 @@ def learning_curve(
         source="theory:learning_curve",
         target=f"a table of {X.shape[0]} rows and {X.shape[1]} features",
         params={"loss": loss, "rows": X.shape[0], "features": X.shape[1]},
+        answers=ANSWERS,
         labels=LABELS,
     )
     found = found.drop_vars([v for v in ("excess_mse", "excess_mse_err") if v in found])

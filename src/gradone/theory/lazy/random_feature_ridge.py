@@ -119,5 +119,6 @@ def random_feature_ridge(
         source="theory:random_feature_ridge",
         target=f"coefficients in {len(eta)} levels",
         params={"noise": noise},
+        answers=("excess_mse", "test_mse", "train_mse", *LABELS),
         labels=LABELS,
     )
