@@ -14,7 +14,13 @@ runner = CliRunner()
 
 def test_list_shows_what_there_is():
     text = runner.invoke(app, ["list"]).stdout
-    things = [*gd.theory.THEORIES, *gd.learners.LEARNERS, *gd.charts.CHARTS, *gd.gallery.FIGURES]
+    things = [
+        *gd.algorithms.ALGORITHMS,
+        *gd.theory.THEORIES,
+        *gd.learners.LEARNERS,
+        *gd.charts.CHARTS,
+        *gd.gallery.FIGURES,
+    ]
     names = [*vocabulary(), *gd.zoo(), *things, "doctor", "study"]
     assert [name for name in names if name not in text] == []
     assert max(map(len, text.splitlines())) <= 80
@@ -24,9 +30,10 @@ def test_list_as_json():
     result = runner.invoke(app, ["list", "--json"])
     assert result.exit_code == 0
     found = json.loads(result.stdout)
-    kinds = "functions targets theories learners charts figures commands"
+    kinds = "functions targets algorithms theories learners charts figures commands"
     assert list(found) == kinds.split()
     assert [target["name"] for target in found["targets"]] == list(gd.zoo())
+    assert list(found["algorithms"]) == list(gd.algorithms.ALGORITHMS)
     assert list(found["theories"]) == list(gd.theory.THEORIES)
     assert list(found["learners"]) == list(gd.learners.LEARNERS)
     assert {"cite", "doctor", "list", "study"} <= set(found["commands"])

@@ -80,6 +80,7 @@ def test_every_algorithm_has_an_estimate():
 
     for algorithm in all_algorithms():
         given = {"d": 20, "n": 50} if algorithm.is_random else {}
+        given |= dict.fromkeys(set(algorithm.required) - set(given), 6)
         found = cost(Cell("", "", algorithm, gd.Target("z1"), given))
         assert 0 < found.seconds < 60
         assert 0 < found.bytes < 10**9

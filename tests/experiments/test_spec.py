@@ -143,7 +143,10 @@ def test_the_same_defects_have_their_lines_in_json(tmp_path):
         ({"targets": [{"text": "z1", "zoo": "parity2"}]}, "a target needs one of text"),
         ({"targets": [{"zoo": "z1*z2"}]}, "no target of the zoo is named 'z1*z2'"),
         ({"targets": [{"kind": "Might"}]}, "a Might needs 'outer'"),
-        ({"algorithms": [{"learner": "a", "theory": "b"}]}, "one of learner, engine, theory, got"),
+        (
+            {"algorithms": [{"learner": "a", "theory": "b"}]},
+            "one of algorithm, learner, engine, theory, got",
+        ),
         ({"algorithms": [{"leaner": "a"}]}, "Did you mean 'learner'?"),
         ({"algorithms": [{"learner": 3}]}, "the name of a learner is a text, got 3"),
         ({"algorithms": [{"engine": "sgd", "seed": 3}]}, "'sgd' has no parameter 'seed'"),

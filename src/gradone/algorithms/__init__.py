@@ -12,5 +12,6 @@ from ._card import Picture as Picture
 from ._card import Slider as Slider
 from ._cards import all_cards as all_cards
 from ._cards import card_of as card_of
+from ._cards import learner_of as learner_of
 from ._cards import look_of as look_of
 from ._run import Run as Run

@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
+from ..base.errors import BadData
+from ..learners import LEARNERS
 from ._card import ALGORITHMS, Algorithm
 
 _FAMILIES = ("bayes", "lazy", "giant", "sgd", "depth", "tables")
@@ -63,6 +65,22 @@ def _faces(count: int) -> dict[tuple[str, str], Algorithm]:
 def _names(card: Algorithm) -> dict[str, str]:
     faces = {"theory": card.theory, "learner": card.learner, "engine": card.engine}
     return {face: name for face, name in faces.items() if name}
+
+
+def learner_of(name: str) -> str:
+    """Name of the learner that a learner or an algorithm is named by.
+
+    Examples
+    --------
+    >>> learner_of("giant_step"), learner_of("extragradient")
+    ('giant_step', 'online_sgd')
+    """
+    if name in LEARNERS.files or name not in ALGORITHMS:
+        return name
+    found: str = ALGORITHMS[name].learner
+    if not found:
+        raise BadData(f"'{name}' has no learner: there is a theory of it alone")
+    return found
 
 
 def look_of(name: str, face: str = "") -> Look:

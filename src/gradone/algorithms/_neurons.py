@@ -104,8 +104,9 @@ class OnePassCard(Algorithm):
         return {**found, **self.student(run)}
 
     def learner_arguments(self, run: Run) -> dict[str, Any]:
-        """The learner chooses its steps from the data."""
-        return {"rule": self.rule, **run.settings}
+        """The same network; without steps that were chosen the learner takes its own."""
+        steps = self.steps(run) if "step_size" in run.settings else {}
+        return self.student(run) | {name: step / run.dimension for name, step in steps.items()}
 
     def along(self, curve: xr.Dataset, run: Run) -> xr.Dataset:
         """Time is the number of samples per dimension."""

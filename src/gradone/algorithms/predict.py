@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..base.axes import axis_values
@@ -68,12 +70,38 @@ def predict(
     >>> bool(step.test_mse.sel(alpha=4.0) == parts.test_mse.squeeze())
     True
     """
-    is_card = name not in THEORIES.files and name in ALGORITHMS
+    is_card = is_algorithm(name)
     if is_card:
         found = _of_algorithm(as_target(target), ALGORITHMS[name](), on_failure, axes)
     else:
         found = of_theory(target, name, on_failure=on_failure, **axes)
     return with_look(found, *look_of(name, "" if is_card else "theory"))
+
+
+def is_algorithm(name: str) -> bool:
+    """Whether a name is that of an algorithm and not of a theory."""
+    return name not in THEORIES.files and name in ALGORITHMS
+
+
+def options_of(card: Algorithm) -> Callable[..., None]:
+    """Function with the parameters of a prediction in common terms, for who reads signatures.
+
+    Examples
+    --------
+    >>> list(inspect.signature(options_of(ALGORITHMS["giant_step"]())).parameters)
+    ['alpha', 'kappa', 'd', 'width_ratio', 'ridge', 'step_size', 'activation']
+    """
+
+    def options(**settings: Any) -> None:
+        """Nothing: its signature is what counts."""
+
+    first = dict.fromkeys(("alpha", "kappa", card.axis, "d", *(one.name for one in card.sliders)))
+    kind = inspect.Parameter.KEYWORD_ONLY
+    known = {**{name: None for name in first if name not in card.defaults}, **card.defaults}
+    options.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [inspect.Parameter(name, kind, default=value) for name, value in known.items()]
+    )
+    return options
 
 
 def _of_algorithm(

@@ -70,8 +70,9 @@ class ReusedBatchCard(Algorithm):
         }
 
     def learner_arguments(self, run: Run) -> dict[str, Any]:
-        """The learner has more steps, and chooses their size from the data."""
-        return dict(run.settings)
+        """The same network and as many steps; the learner chooses their size from the data."""
+        given = {"steps": self.chosen(run)["steps"], **self.student(run)}
+        return given | {k: v for k, v in run.settings.items() if k == "step_size"}
 
     def needs(self, case: Case) -> Iterable[PlanRow]:
         """The generative staircase, for batches seen twice and extra-gradient steps."""

@@ -97,7 +97,8 @@ def parts_of(curves: Iterable[xr.Dataset]) -> list[Part]:
             )
         if "source" in curve.sizes:
             found += [
-                Part(str(name), curve.sel(source=name, drop=True)) for name in curve.source.values
+                Part(str(name), curve.sel(source=name).drop_vars("source"))
+                for name in curve.source.values
             ]
         elif "source" in curve.attrs:
             found.append(Part(str(curve.attrs["source"]), curve))

@@ -20,7 +20,8 @@ def list_(
     context: typer.Context,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
 ) -> None:
-    """List targets, theories, learners, charts and figures."""
+    """List targets, algorithms, theories, learners, charts and figures."""
+    from ..algorithms import ALGORITHMS
     from ..charts import CHARTS
     from ..gallery import FIGURES
     from ..learners import LEARNERS
@@ -29,6 +30,7 @@ def list_(
     from ..theory import THEORIES
 
     functions = vocabulary()
+    algorithms = {name: _faces(ALGORITHMS[name]) for name in ALGORITHMS}
     theories, learners = _summaries(THEORIES), _summaries(LEARNERS)
     charts, figures = _summaries(CHARTS), _summaries(FIGURES)
     commands = _commands(context)
@@ -47,6 +49,7 @@ def list_(
         kinds = {
             "functions": functions,
             "targets": targets,
+            "algorithms": algorithms,
             "theories": theories,
             "learners": learners,
             "charts": charts,
@@ -62,11 +65,19 @@ def list_(
     for section, entries in zoo().sections().items():
         rows = {entry.name: f"{entry.label}\n{entry.shows}" for entry in entries}
         _section(screen, f"Targets of the zoo: {section}", rows)
+    _section(screen, "Algorithms", algorithms)
     _section(screen, "Theories", theories)
     _section(screen, "Learners", learners)
     _section(screen, "Charts", charts)
     _section(screen, "Figures of the literature", figures)
     _section(screen, "Commands", commands)
+
+
+def _faces(card: Any) -> str:
+    """Name for people of an algorithm, what it does, and its faces."""
+    names = {"theory": card.theory, "engine": card.engine, "learner": card.learner}
+    faces = ", ".join(f"{kind} {name}" for kind, name in names.items() if name)
+    return f"{card.label}: {card.__doc__.strip().partition(chr(10))[0]}\n{faces}"
 
 
 def _summaries(registry: Registry) -> dict[str, str]:

@@ -16,7 +16,7 @@ from ._target import AsJson, Noise, TargetName, find_target
 def predict(
     context: typer.Context,
     target: TargetName,
-    theory: Annotated[str, typer.Argument(help="Name of a theory; gradone list shows them.")],
+    theory: Annotated[str, typer.Argument(help="Theory or algorithm; gradone list shows them.")],
     noise: Noise = None,
     as_json: AsJson = False,
     as_csv: AsCsv = False,
@@ -27,11 +27,13 @@ def predict(
     Axes and parameters of the theory are options: --alpha 0.5:3:20 (start:stop:count), --ridge
     0.1,1 (a list), --activation "tanh(z)". Without them the command says which there are.
     """
+    from ..algorithms import ALGORITHMS
+    from ..algorithms.predict import is_algorithm, options_of
+    from ..algorithms.predict import predict as verb
     from ..theory import THEORIES
-    from ..theory.predict import predict as verb
 
-    kind = THEORIES[theory]
     chosen = find_target(target, noise)
-    settings = read_settings(context.args, kind.predict, theory, besides=["target", "student"])
+    options = options_of(ALGORITHMS[theory]()) if is_algorithm(theory) else THEORIES[theory].predict
+    settings = read_settings(context.args, options, theory, besides=["target", "student"])
     found = verb(chosen, theory, on_failure="mark", **settings)
     give_curve(found, as_json=as_json, as_csv=as_csv, plot=plot)

@@ -18,7 +18,7 @@ _NUMBERS = "A number, a list 1,2,4 or a range start:stop:count."
 def simulate(
     context: typer.Context,
     target: TargetName,
-    learner: Annotated[str, typer.Argument(help="Name of a learner; gradone list shows them.")],
+    learner: Annotated[str, typer.Argument(help="Learner or algorithm; gradone list shows them.")],
     d: Annotated[int, typer.Option("--d", help="Dimension of the input.")],
     alpha: Annotated[
         str | None, typer.Option("--alpha", help=f"Samples per dimension. {_NUMBERS}")
@@ -47,11 +47,12 @@ def simulate(
     Parameters of the learner are options as well: --ridge 0.1,1 (a list becomes an axis), --steps
     2, --activation "tanh(z)". A fit that fails is shown as failed, with exit code 3.
     """
+    from ..algorithms import learner_of
     from ..base.errors import BadData
     from ..experiments.simulate import simulate as verb
     from ..learners import LEARNERS
 
-    kind = LEARNERS[learner]
+    kind = LEARNERS[learner_of(learner)]
     if (alpha is None) == (n is None):
         raise BadData("give either --alpha or --n, for example --alpha 1,2,4")
     chosen = find_target(target, noise)

@@ -24,11 +24,14 @@ class Engine:
         Quantities that it reports.
     cost : Cost
         What one run costs.
+    numerics : int
+        Version of its numbers, one higher when they may change: stored ones are computed anew.
     """
 
     run: Callable[..., Any]
     answers: tuple[str, ...]
     cost: Cost
+    numerics: int = 1
 
 
 def record_of(sizes: Any) -> Need:

@@ -322,5 +322,6 @@ ENGINES.add("reused_batch")(
             lambda s: 200.0 * s.n * s.width * s.steps * (s.r + s.width + s.width * s.steps / 2),
             _memory,
         ),
+        numerics=2,
     )
 )

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from ..base.errors import BadData, did_you_mean
-from ..dynamics import reused_batch, sgd
+from ..base.errors import BadData
+from ..dynamics import ENGINES
 from ..learners import LEARNERS
-from ..targets.sampled import whole_number
+from ..targets.sampled import Sampled, whole_number
 from ..targets.training import parameters_of
 from ..theory import THEORIES
+from ..theory._registry import obstacle
 from .metrics import OF_DIRECTIONS, OF_PREDICTIONS
 
-ENGINES: dict[str, Callable[..., Any]] = {"reused_batch": reused_batch, "sgd": sgd}
-KINDS = ("learner", "engine", "theory")
+_TABLES = {"learner": LEARNERS, "engine": ENGINES, "theory": THEORIES}
+KINDS = ("algorithm", *_TABLES)
+"""What an entry of a spec may name: an algorithm with all its faces, or one of them."""
 
 SAMPLES = ("n", "alpha", "kappa")
 """Three ways to say how many samples: n, n = alpha d, n = d^kappa."""
@@ -25,30 +27,11 @@ WIDTHS = ("width", "width_ratio")
 """Two ways to say how many neurons."""
 FAMILIES = (SAMPLES, WIDTHS)
 
-NUMERICS: dict[str, int] = {
-    "engine:reused_batch": 2,
-    "theory:feature_spectrum": 2,
-    "theory:giant_steps": 2,
-    "theory:gradient_spike": 2,
-    "theory:lazy": 2,
-    "theory:one_step": 2,
-    "theory:reused_batch": 2,
-}
-"""``"learner:giant_step"`` to the number of its version, where it is not 1. Raise it by one when
-the numbers of an algorithm may change: cells that were computed before are then computed anew."""
-
 # One value of these is itself a list: several values are a list of lists.
 _LISTS = frozenset("bias coefficients eigenvalue outliers readout record time widths".split())
 # A sweep sets these itself, or they do not change a number.
 _OWN = frozenset("self target student random_state replicates seed progress".split())
-_OF_LEARNERS = ("d", "n", "test_samples", "dtype")
-_OF_ENGINES = {
-    "sgd": ("overlap", "norm", "recovery", "readout", "bias"),
-    "reused_batch": (
-        *("overlap", "norm", "recovery", "readout", "bias"),
-        *("train_mse", "test_mse"),
-    ),
-}
+OF_LEARNERS = ("d", "n", "test_samples", "dtype")
 
 
 @dataclass(frozen=True)
@@ -67,6 +50,9 @@ class Algorithm:
         What it cannot do without.
     answers : frozenset of str
         Quantities that it may report.
+    numerics : int
+        Version of its numbers. The class, or the engine, states it as ``numerics``, one higher
+        when the numbers may change: cells that were computed before are then computed anew.
     """
 
     kind: str
@@ -74,12 +60,37 @@ class Algorithm:
     parameters: frozenset[str]
     required: tuple[str, ...]
     answers: frozenset[str]
+    numerics: int = 1
 
     @property
     def recipe(self) -> str:
         """Name and version of the numbers, as ``"learner:giant_step/1"``."""
-        name = f"{self.kind}:{self.name}"
-        return f"{name}/{NUMERICS.get(name, 1)}"
+        return f"{self.kind}:{self.name}/{self.numerics}"
+
+    @property
+    def key(self) -> str:
+        """Key of a spec that names it."""
+        return self.kind
+
+    @property
+    def source(self) -> str:
+        """Its name in a result."""
+        return f"{'theory' if self.kind == 'theory' else 'simulation'}:{self.name}"
+
+    def on(self, target: Sampled) -> Algorithm:
+        """What runs on a target."""
+        return self
+
+    def reason(self, target: Sampled) -> str:
+        """Why it does not run on a target; empty if it does."""
+        if self.kind != "theory":
+            return ""
+        reason = obstacle(THEORIES[self.name](), target)
+        return f"'{self.name}' does not cover this target: {reason}" if reason else ""
+
+    def told(self, target: Sampled, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Arguments as the one that runs on a target takes them."""
+        return arguments
 
     @property
     def is_random(self) -> bool:
@@ -194,18 +205,19 @@ def one_value_is_a_list(name: str) -> bool:
 
 @lru_cache(maxsize=256)
 def _described(kind: str, name: str, thing: Any) -> Algorithm:
-    known = parameters_of(thing.predict if kind == "theory" else thing)
+    verb = {"theory": "predict", "engine": "run"}.get(kind)
+    known = parameters_of(getattr(thing, verb) if verb else thing)
     parameters = [p for p in known.values() if p.name not in _OWN]
     needed = tuple(p.name for p in parameters if p.default is p.empty and p.name != "channel")
-    names = frozenset(p.name for p in parameters)
+    names, version = frozenset(p.name for p in parameters), getattr(thing, "numerics", 1)
     if kind == "theory":
-        return Algorithm(kind, name, names, needed, frozenset(thing.answers))
+        return Algorithm(kind, name, names, needed, frozenset(thing.answers), version)
     if kind == "engine":
         if "n" in names:  # which it takes as alpha too: one form is enough
             names, needed = names - {"alpha"}, (*needed, "n")
-        return Algorithm(kind, name, names, needed, frozenset(_OF_ENGINES[name]))
+        return Algorithm(kind, name, names, needed, frozenset(thing.answers), version)
     answers = frozenset([*OF_DIRECTIONS, *OF_PREDICTIONS, "train_mse", "train_loss"])
-    return Algorithm(kind, name, names | {*_OF_LEARNERS}, ("d", "n", *needed), answers)
+    return Algorithm(kind, name, names | {*OF_LEARNERS}, ("d", "n", *needed), answers, version)
 
 
 def find_algorithm(kind: str, name: str) -> Algorithm:
@@ -219,20 +231,9 @@ def find_algorithm(kind: str, name: str) -> Algorithm:
     Traceback (most recent call last):
     gradone.base.errors.BadData: unknown engine 'sdg'. Known: reused_batch, sgd. Did you mean 'sgd'?
     """
-    if kind == "engine":
-        if name not in ENGINES:
-            known = ", ".join(sorted(ENGINES))
-            close = did_you_mean(name, ENGINES)
-            raise BadData(f"unknown engine '{name}'. Known: {known}.{close}")
-        return _described(kind, name, ENGINES[name])
-    return _described(kind, name, (LEARNERS if kind == "learner" else THEORIES)[name])
+    return _described(kind, name, _TABLES[kind][name])
 
 
 def all_algorithms() -> list[Algorithm]:
-    """Every algorithm that there is."""
-    tables: tuple[Iterable[str], ...] = (LEARNERS, ENGINES, THEORIES)
-    return [
-        find_algorithm(kind, name)
-        for kind, table in zip(KINDS, tables, strict=True)
-        for name in table
-    ]
+    """Every theory, learner and engine that there is."""
+    return [find_algorithm(kind, name) for kind, table in _TABLES.items() for name in table]

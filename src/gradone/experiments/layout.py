@@ -14,9 +14,8 @@ from ..base.curves import DIMENSIONS
 from ..base.errors import BadData
 from ..base.seeds import canonical
 from ..targets.sampled import Sampled
-from ..theory import THEORIES
-from ..theory._registry import obstacle
-from .algorithms import KINDS, SAMPLES, WIDTHS, Algorithm, find_algorithm, relevant
+from .algorithms import KINDS, SAMPLES, WIDTHS, Algorithm, relevant
+from .faces import find_algorithms
 from .recipes import DEFAULTS, encoded
 from .spec_values import is_axis, values_of
 from .target_tables import read_target, table_of
@@ -115,7 +114,7 @@ class Run(NamedTuple):
     fixed: Mapping[str, Any] = {}
     path: str = ""
 
-    def points(self) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    def points(self, target: Sampled) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
         """Values along the axes but the path, and the arguments that follow from them."""
         along = self.axes.get(self.path, [])
         whole = {self.path: along if len(along) > 1 else along[0]} if along else {}
@@ -125,7 +124,7 @@ class Run(NamedTuple):
                 {name: chosen.get(name, value) for name, value in self.own.items()},
                 {name: chosen.get(name, value) for name, value in self.shared.items()},
             )
-            yield point, {**self.fixed, **arguments}
+            yield point, {**self.fixed, **self.algorithm.told(target, arguments)}
 
     def parts(self) -> Iterator[tuple[int | None, dict[str, Any]]]:
         """Numbers of the parts of a cell, and the value of each along the path."""
@@ -168,14 +167,15 @@ def place_runs(
     uncovered: list[tuple[tuple[Index, ...], str]] = []
     for (i, run), (j, target) in itertools.product(enumerate(runs), enumerate(targets)):
         fixed: dict[str, Index] = {"source": i, "target": j}
-        if reason := _reason(run.algorithm, target):
+        if reason := run.algorithm.reason(target):
             uncovered.append((_place(coords, fixed, {}, where), reason))
             continue
         numbers = range(replicates) if run.algorithm.is_random else [None]
-        for point, arguments in run.points():
+        runs_here = run.algorithm.on(target)
+        for point, arguments in run.points(target):
             given = {**run.shared, **run.own, **point}
             places = [(n, _place(coords, fixed, given | part, where)) for n, part in run.parts()]
-            for cell in _replicates(run.algorithm, target, arguments, seed, numbers):
+            for cell in _replicates(runs_here, target, arguments, seed, numbers):
                 cells.setdefault(cell.key, cell)
                 last = () if cell.replicate is None else (cell.replicate,)
                 placed += [Placed(cell.key, (*place, *last), part) for part, place in places]
@@ -187,28 +187,27 @@ def _runs(experiment: Experiment) -> Iterator[Run]:
     found: list[tuple[Algorithm, dict[str, Any], dict[str, Any], dict[str, list[Any]]]] = []
     for entry in experiment.algorithms:
         [kind] = [kind for kind in KINDS if kind in entry]
-        algorithm = find_algorithm(kind, entry[kind])
         own = {name: value for name, value in entry.items() if name != kind}
-        shared = relevant(algorithm, own, experiment.grid)
-        given = {**shared, **own}
-        axes = {name: values_of(name, given[name]) for name in given if is_axis(name, given[name])}
-        texts = {name: values for name, values in axes.items() if name not in DIMENSIONS}
-        inner = {name: values for name, values in axes.items() if name in DIMENSIONS}
-        for chosen in _points(texts):
-            fixed = {
-                name: chosen.get(name, values_of(name, value)[0]) for name, value in given.items()
-            }
-            found.append(
-                (
-                    algorithm,
-                    {name: fixed[name] for name in own},
-                    {name: fixed[name] for name in shared},
-                    inner,
-                )
-            )
+        for algorithm in find_algorithms(kind, entry[kind]):
+            found += _split(algorithm, own, experiment.grid)
     labels = _labels([(algorithm, {**s, **o}, axes) for algorithm, o, s, axes in found])
     for (algorithm, own, shared, axes), label in zip(found, labels, strict=True):
         yield Run(algorithm, label, own, shared, axes)
+
+
+def _split(
+    algorithm: Algorithm, own: Mapping[str, Any], grid: Mapping[str, Any]
+) -> Iterator[tuple[Algorithm, dict[str, Any], dict[str, Any], dict[str, list[Any]]]]:
+    """One algorithm for each choice of its parameters that are no dimension."""
+    shared = relevant(algorithm, own, grid)
+    given = {**shared, **own}
+    axes = {name: values_of(name, given[name]) for name in given if is_axis(name, given[name])}
+    texts = {name: values for name, values in axes.items() if name not in DIMENSIONS}
+    inner = {name: values for name, values in axes.items() if name in DIMENSIONS}
+    for chosen in _points(texts):
+        fixed = {name: chosen.get(name, values_of(name, value)[0]) for name, value in given.items()}
+        mine, theirs = ({name: fixed[name] for name in part} for part in (own, shared))
+        yield algorithm, mine, theirs, inner
 
 
 def _labels(
@@ -218,11 +217,11 @@ def _labels(
 
     Examples
     --------
-    >>> algorithm = find_algorithm("learner", "giant_step")
+    >>> [algorithm] = find_algorithms("learner", "giant_step")
     >>> _labels([(algorithm, {"steps": 1, "d": 10}, {}), (algorithm, {"steps": 2, "d": 10}, {})])
     ['simulation:giant_step(steps=1)', 'simulation:giant_step(steps=2)']
     """
-    names = [f"{'theory' if a.kind == 'theory' else 'simulation'}:{a.name}" for a, _, _ in runs]
+    names = [algorithm.source for algorithm, _, _ in runs]
     labels = []
     for (algorithm, given, axes), name in zip(runs, names, strict=True):
         alike = [run for run, other in zip(runs, names, strict=True) if other == name]
@@ -304,14 +303,6 @@ def _place(
     )
 
 
-def _reason(algorithm: Algorithm, target: Sampled) -> str:
-    """Why a theory does not cover a target."""
-    if algorithm.kind != "theory":
-        return ""
-    reason = obstacle(THEORIES[algorithm.name](), target)
-    return f"'{algorithm.name}' does not cover this target: {reason}" if reason else ""
-
-
 def _replicates(
     algorithm: Algorithm,
     target: Sampled,
@@ -336,7 +327,7 @@ def cell_texts(
 
     Examples
     --------
-    >>> algorithm = find_algorithm("theory", "bayes_amp")
+    >>> [algorithm] = find_algorithms("theory", "bayes_amp")
     >>> list(cell_texts(algorithm, read_target("z"), {"alpha": 2.0}, 0, [None]))[0][:55]
     '{"parameters":{"alpha":2},"recipe":"theory:bayes_amp/1"'
     """

@@ -187,9 +187,9 @@ def part_of(arrays: Mapping[str, np.ndarray], number: int | None) -> Mapping[str
 def _engine(
     name: str, target: Sampled, arguments: dict[str, Any], *, seed: int, replicate: int
 ) -> Arrays:
-    from .algorithms import ENGINES
+    from ..dynamics import ENGINES
 
-    run = ENGINES[name](
+    run = ENGINES[name].run(
         target,
         **arguments,
         replicates=range(replicate, replicate + 1),

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ..algorithms import look_of
+from ..algorithms import ALGORITHMS, learner_of, look_of
+from ..algorithms import Algorithm as CardAlgorithm
+from ..algorithms import Run as CommonRun
 from ..base.axes import axis_values
 from ..base.curves import curve, with_look
 from ..base.errors import BadData, GradoneError
@@ -67,7 +69,7 @@ def simulate(
     target : Target, hierarchical target, or str
         A text is read as a noiseless target.
     name : str
-        Name of the learner; ``gradone list`` shows them.
+        Name of a learner, or of an algorithm that has one; ``gradone list`` shows them.
     d : int
         Input dimension.
     alpha, n : float or int, or sequences of them
@@ -131,6 +133,12 @@ def simulate(
     d, replicates = whole_number("d", d), whole_number("replicates", replicates)
     seed = whole_number("seed", seed, least=0)
     truth = as_target(target)
+    learner = learner_of(name)
+    if learner != name:
+        card: CardAlgorithm = ALGORITHMS[name]()
+        parameters = card.learner_arguments(
+            CommonRun(truth, "alpha", [1.0], d, settings=parameters)
+        )
     measurement: dict[str, Any] = {
         "test_samples": whole_number("test_samples", test_samples),
         "dtype": _checked_dtype(dtype),
@@ -140,10 +148,10 @@ def simulate(
     # A mistyped parameter must not wait for the first sample.
     varying = {name.removesuffix("_ratio"): values.flat[0] for name, values in axes.items()}
     varying.pop("n" if n is not None else "alpha")
-    build_learner(Simulation(truth, name, d, seed, {**same, **varying}), 0)
+    build_learner(Simulation(truth, learner, d, seed, {**same, **varying}), 0)
     objects = {key: value for key, value in same.items() if not _has_text(value)}
     run = Run(
-        find_algorithm("learner", name),
+        find_algorithm("learner", learner),
         f"simulation:{name}",
         own=measurement,
         shared={"d": d, **axes},
@@ -179,7 +187,7 @@ def simulate(
         params=settings | measurement | {"d": d, "noise": truth.noise},
         seed=seed,
     )
-    return with_look(found, *look_of(name, "learner"))
+    return with_look(found, *look_of(name))
 
 
 def _checked_dtype(dtype: Any) -> str:

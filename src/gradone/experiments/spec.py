@@ -42,8 +42,8 @@ class Experiment(BaseModel):
         Targets, expressions or names of the zoo, tables with ``text`` or ``zoo`` and ``noise``, or
         tables with the ``kind`` of a hierarchical target and its arguments.
     algorithms : list of tables
-        Each names a ``learner``, an ``engine`` (:func:`gradone.dynamics.sgd`, ``reused_batch``) or
-        a ``theory``, and may set its parameters.
+        Each names an ``algorithm``, whose theory and learner both run, in common terms; or a
+        ``learner``, an ``engine`` or a ``theory``; and may set its parameters.
     grid : table
         Parameters that algorithms share: d; n, alpha = n/d or kappa = log n / log d; width or
         width_ratio; ridge, step_size, and any other. An algorithm that does not have a parameter

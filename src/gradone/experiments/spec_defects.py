@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ..base.errors import BadData, did_you_mean, no_such_parameter
-from .algorithms import FAMILIES, KINDS, Algorithm, all_algorithms, find_algorithm, relevant
+from .algorithms import FAMILIES, KINDS, Algorithm, all_algorithms, relevant
+from .faces import find_algorithms
 from .spec_text import Where, line_of
 from .spec_values import is_axis, value_defects, values_of
 from .target_tables import target_defects
@@ -82,10 +83,10 @@ def semantic_defects(spec: Mapping[str, Any]) -> Iterator[Defect]:
             yield Defect((*where, *inner), message)
     yield from _repeated("targets", targets)
     entries = _list(spec.get("algorithms"))
-    found: list[Algorithm | None] = []
+    found: list[list[Algorithm]] = []
     for i, entry in enumerate(entries):
-        defects, algorithm = _algorithm(("algorithms", i), entry)
-        found.append(algorithm)
+        defects, faces = _algorithms(("algorithms", i), entry)
+        found.append(faces)
         yield from defects
     yield from _repeated("algorithms", entries)
     grid = _dict(spec.get("grid"))
@@ -96,8 +97,8 @@ def semantic_defects(spec: Mapping[str, Any]) -> Iterator[Defect]:
     pool = _possible(found)
     for where, part in grids.items():
         yield from _grid(where, part, pool)
-    for i, (entry, algorithm) in enumerate(zip(entries, found, strict=True)):
-        if algorithm is not None:
+    for i, (entry, faces) in enumerate(zip(entries, found, strict=True)):
+        for algorithm in faces[:1]:  # all faces of an algorithm need the same
             yield from _missing(("algorithms", i), entry, algorithm, grids)
     yield from _metrics(spec.get("metrics"), pool)
 
@@ -116,33 +117,33 @@ def _repeated(name: str, items: list[Any]) -> Iterator[Defect]:
             yield Defect((name, i), f"this is the same as {name}[{items.index(item)}]")
 
 
-def _algorithm(where: Where, entry: Any) -> tuple[list[Defect], Algorithm | None]:
-    """Defects of one algorithm, and the algorithm if there is one of its name."""
+def _algorithms(where: Where, entry: Any) -> tuple[list[Defect], list[Algorithm]]:
+    """Defects of one entry, and what it names, if there is something of its name."""
     if not isinstance(entry, dict):
-        return [], None
+        return [], []
     kinds = [kind for kind in KINDS if kind in entry]
     if len(kinds) != 1:
         close = next((c for key in entry if (c := did_you_mean(str(key), KINDS))), "")
         have = f", got {' and '.join(kinds)}" if kinds else f".{close}" if close else ""
-        return [Defect(where, f"an algorithm names one of {', '.join(KINDS)}{have}")], None
+        return [Defect(where, f"an algorithm names one of {', '.join(KINDS)}{have}")], []
     [kind] = kinds
     name = entry[kind]
     if not isinstance(name, str):
-        return [Defect((*where, kind), f"the name of a {kind} is a text, got {name!r}")], None
+        return [Defect((*where, kind), f"the name of a {kind} is a text, got {name!r}")], []
     try:
-        algorithm = find_algorithm(kind, name)
+        faces = find_algorithms(kind, name)
     except BadData as error:
-        return [Defect((*where, kind), f"{error}{_elsewhere(kind, name)}")], None
+        return [Defect((*where, kind), f"{error}{_elsewhere(kind, name)}")], []
     own = {key: value for key, value in entry.items() if key != kind}
     defects = []
     for key, value in own.items():
-        if not algorithm.understands(key):
-            known = sorted(algorithm.parameters)
+        if not any(face.understands(key) for face in faces):
+            known = sorted({known for face in faces for known in face.parameters})
             defects.append(Defect((*where, key), no_such_parameter(name, key, known)))
         else:
             defects += [Defect((*where, key, *at), text) for at, text in value_defects(key, value)]
     defects += _contradictions(where, own)
-    return defects, algorithm
+    return defects, faces
 
 
 def _elsewhere(kind: str, name: str) -> str:
@@ -163,10 +164,10 @@ def _contradictions(where: Where, given: Mapping[str, Any]) -> list[Defect]:
     return defects
 
 
-def _possible(found: list[Algorithm | None]) -> list[Algorithm]:
+def _possible(found: list[list[Algorithm]]) -> list[Algorithm]:
     """Algorithms of the spec; all that there are if some cannot be recognized."""
-    known = [algorithm for algorithm in found if algorithm is not None]
-    return known if known and None not in found else all_algorithms()
+    known = [algorithm for faces in found for algorithm in faces]
+    return known if known and all(found) else all_algorithms()
 
 
 def _grid(where: Where, grid: dict[str, Any], pool: list[Algorithm]) -> Iterator[Defect]:
@@ -187,7 +188,7 @@ def _missing(
 ) -> Iterator[Defect]:
     """Parameters that an algorithm cannot do without and nobody gives."""
     shared = grids["grid",]
-    own = {key: value for key, value in entry.items() if key != algorithm.kind}
+    own = {key: value for key, value in entry.items() if key != algorithm.key}
     given = {**relevant(algorithm, own, shared), **own}
     for name in algorithm.required:
         family = next((family for family in FAMILIES if name in family), (name,))

@@ -47,6 +47,8 @@ class Theory(ABC):
     """Limit in which the prediction is exact, and what it assumes, in one line."""
     cites: ClassVar[tuple[str, ...]]
     """Keys of the references."""
+    numerics: ClassVar[int] = 1
+    """Version of its numbers, one higher when they may change: stored ones are computed anew."""
     latent: ClassVar[bool] = False
     """Whether the theory covers latent noise inside the link."""
     seconds: ClassVar[float] = 0.02

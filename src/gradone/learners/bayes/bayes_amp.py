@@ -21,6 +21,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metaestimators import available_if
 
 from ...base.arrays import check_fit, check_new, like, to_numpy
+from ...base.cost import Cost
 from ...base.errors import BadData
 from ...channels.samples import SampleChannel, sample_channel
 from ...targets.target import Target
@@ -143,7 +144,10 @@ class BayesAMP(
     """
 
     cites = ("troiani2024limits", "aubin2018committee")
-    cost = "4 n d r operations and n posteriors of the channel at each of about 100 iterations"
+    cost = Cost(
+        "4 n d r operations and n posteriors of the channel at each of about 100 iterations",
+        lambda s: 150 * s.n * (4 * s.d * s.r + 4e4),  # a posterior counts as 4e4
+    )
 
     def __init__(
         self,

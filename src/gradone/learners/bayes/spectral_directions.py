@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 
 from ...base.arrays import Labels, like
+from ...base.cost import Cost
 from ...base.errors import BadData
 from ...targets.target import Target
 from .._direction_finder import DirectionFinder, Training
 from .._found import Found
+from .._memory import matrices_of
 from .._registry import LEARNERS
 from .._sliced_spectrum import sliced_directions
 from .._slices import slice_weights
@@ -101,7 +103,11 @@ class SpectralDirections(DirectionFinder):
     """
 
     cites = ("troiani2024limits", "defilippis2025spectral", "mondelli2017weak", "lu2017spectral")
-    cost = "6 (permutations + 1) n d^2 operations; with a channel about 400 n d r"
+    cost = Cost(
+        "6 (permutations + 1) n d^2 operations; with a channel about 400 n d r",
+        lambda s: 6 * (s.n_permutations + 1) * s.n * s.d**2,
+        matrices_of,
+    )
 
     def __init__(
         self,

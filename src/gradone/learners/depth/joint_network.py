@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from ...base.cost import Cost
 from .._callbacks import fit_steps
 from .._feature_map import random_rows
+from .._memory import layers_of, step_of
 from .._registry import LEARNERS
 from ._data import SplitData
 from ._learner import DeepLearner
@@ -95,7 +97,11 @@ class JointNetwork(DeepLearner):
     """
 
     cites = ("dandi2025depth", "nichani2023three")
-    cost = "6 steps batch_size (d p1 + p1 p2) operations"
+    cost = Cost(
+        "6 steps batch_size (d p1 + p1 p2) operations",
+        lambda s: (s.steps or 2000) * step_of(s),
+        layers_of,
+    )
 
     def __init__(
         self,

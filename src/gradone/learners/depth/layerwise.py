@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 
 from ...base.arrays import like
+from ...base.cost import Cost
 from ...base.errors import BadData
 from ...targets.sampled import whole_number
 from .._callbacks import fit_steps
 from .._found import orthonormal_rows
+from .._memory import layers_of, step_of
 from .._registry import LEARNERS
 from ..giant._moved_features import one_of
 from ._data import SplitData
@@ -138,7 +140,13 @@ class Layerwise(DeepLearner):
     """
 
     cites = ("dandi2025depth", "nichani2023three", "lu2017spectral", "mondelli2017weak")
-    cost = "120 n d^2, and 6 rounds steps batch_size (d p1 + p1 p2) operations"
+    cost = Cost(
+        "120 n d^2, and 6 rounds steps batch_size (d p1 + p1 p2) operations",
+        lambda s: (
+            2e10 + 120 * s.n * s.d**2 + s.rounds * (s.steps or 0) * step_of(s)
+        ),  # a start takes a second
+        layers_of,
+    )
 
     _falls_back_on_kernel = True
 

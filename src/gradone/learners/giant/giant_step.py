@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from ...base.cost import Cost
 from ...base.errors import BadData
 from ...targets.activation import Activation
 from ...targets.sampled import whole_number
 from .._feature_map import random_rows
+from .._memory import features_of
 from .._registry import LEARNERS
 from ..lazy._frozen_features import check_number
 from ._gradient import FirstLayer
@@ -140,7 +142,11 @@ class GiantStep(MovedFeatures):
     """
 
     cites = ("ba2022onestep", "dandi2023giant")
-    cost = "4 n d width operations for the steps, n width^2 for the readout"
+    cost = Cost(
+        "4 n d width operations for the steps, n width^2 for the readout",
+        lambda s: 4 * s.n * s.d * s.width * s.steps + s.n * s.width**2,
+        lambda s: features_of(s, s.width),
+    )
 
     def __init__(
         self,

@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from ...base.cost import Cost
 from ...base.errors import BadData, NotConverged
 from ...targets.activation import Activation
 from .._feature_map import random_rows
+from .._memory import features_of
 from .._registry import LEARNERS
 from ._gradient import FirstLayer
 from ._moved_features import MovedFeatures
@@ -104,7 +106,11 @@ class ResidualStep(MovedFeatures):
     """
 
     cites = ("damian2022representations",)
-    cost = "2 n d width operations for the step, n width^2 for the readout"
+    cost = Cost(
+        "2 n d width operations for the step, n width^2 for the readout",
+        lambda s: 2 * s.n * s.d * s.width + s.n * s.width**2,
+        lambda s: features_of(s, s.width),
+    )
     steps, reuse, preprocess, linear_part, keep_weights = 1, False, True, False, False
 
     def __init__(

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 
 from ...base.arrays import array_namespace, check_fit, check_new, like, to_numpy
+from ...base.cost import Cost, Need
 from ...base.errors import BadData, did_you_mean
 from ...base.memory import require_memory
 from ...targets.activation import Activation
@@ -108,7 +109,15 @@ class DotKernelRidge(RegressorMixin, BaseEstimator):
     """
 
     cites = ("ghorbani2019linearized", "mei2021hyper")
-    cost = "2 n^2 d + n^3/3 operations, and n^2 numbers of memory"
+    cost = Cost(
+        "2 n^2 d + n^3/3 operations, and n^2 numbers of memory",
+        lambda s: (
+            s.n * (s.n + s.test_samples) * (2 * s.d + 1e3) + s.n**3 / 3
+        ),  # an entry counts as a thousand
+        lambda s: [
+            Need(24 * s.n * (s.n + s.test_samples) + 2**25, f"the kernel of {s.n} samples", "n")
+        ],
+    )
 
     def __init__(
         self,

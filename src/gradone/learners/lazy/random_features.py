@@ -8,6 +8,8 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from ...base.arrays import check_fit, like, to_numpy
+from ...base.cost import Cost
+from .._memory import features_of
 from .._registry import LEARNERS
 from ._frozen_features import FrozenFeatures, check_number
 
@@ -111,7 +113,11 @@ class RandomFeatures(RegressorMixin, FrozenFeatures):
     """
 
     cites = ("rudi2016rf", "mei2019rf", "gerace2020rf")
-    cost = "2 n d width + n width min(n, width) operations"
+    cost = Cost(
+        "2 n d width + n width min(n, width) operations",
+        lambda s: 2 * s.n * s.d * s.width + s.n * s.width * min(s.n, s.width),
+        lambda s: features_of(s, min(s.width, s.n)),
+    )
     losses = ("square", "huber")
 
     def __init__(

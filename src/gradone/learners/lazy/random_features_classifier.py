@@ -8,7 +8,9 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from ...base.arrays import like
+from ...base.cost import Cost
 from .._classes import ClassLearner
+from .._memory import features_of
 from .._registry import LEARNERS
 from ._frozen_features import FrozenFeatures
 
@@ -114,7 +116,11 @@ class RandomFeaturesClassifier(ClassLearner, FrozenFeatures):
     """
 
     cites = ("rudi2016rf", "gerace2020rf", "loureiro2021curves")
-    cost = "2 n d width + n min(n, width)^2 operations for each of 5 to 30 Newton steps"
+    cost = Cost(
+        "2 n d width + n min(n, width)^2 operations for each of 5 to 30 Newton steps",
+        lambda s: 2 * s.n * s.d * s.width + 15 * s.n * min(s.n, s.width) ** 2,
+        lambda s: features_of(s, min(s.width, s.n)),
+    )
     losses = ("logistic", "hinge", "square")
 
     def __init__(

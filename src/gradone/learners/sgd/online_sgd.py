@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...base.arrays import check_fit, to_numpy
+from ...base.cost import Cost
 from .._callbacks import CallbackSupportMixin, fit_steps, with_callbacks
+from .._memory import features_of
 from .._registry import LEARNERS
 from .._standardize import chunk_rows, row_blocks
 from ._machine import Network
@@ -124,7 +126,11 @@ class OnlineSGD(CallbackSupportMixin, TwoLayerLearner):
     """
 
     cites = ("saad1995online", "benarous2021online", "arnaboldi2024repetita")
-    cost = "4 n d width operations for each gradient of a batch"
+    cost = Cost(
+        "4 n d width operations for each gradient of a batch",
+        lambda s: 30 * s.n * s.d * s.width,  # short products are slow
+        lambda s: features_of(s, s.width),
+    )
 
     def __init__(
         self,

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...base.arrays import check_fit, like, to_numpy
+from ...base.cost import Cost
 from ...targets.sampled import whole_number
 from .._callbacks import CallbackSupportMixin, fit_steps, with_callbacks
+from .._memory import features_of
 from .._registry import LEARNERS
 from .._standardize import chunk_rows, row_blocks
 from ._machine import Network
@@ -124,7 +126,11 @@ class ReusedBatch(CallbackSupportMixin, TwoLayerLearner):
     """
 
     cites = ("dandi2024reuse", "arnaboldi2024repetita")
-    cost = "4 n d width operations for each of the gradients"
+    cost = Cost(
+        "4 n d width operations for each of the gradients",
+        lambda s: 8 * s.n * s.d * s.width * s.steps,
+        lambda s: features_of(s, s.width),
+    )
 
     def __init__(
         self,

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...base.arrays import like
+from ...base.cost import Cost
 from .._classes import ClassLearner
 from .._registry import LEARNERS
 from ._feature.calibration import calibrated
@@ -93,7 +94,10 @@ class FeatureClassifier(ClassLearner, FeatureLearner):
     """
 
     cites = ("troiani2024limits", "damian2025leap", "defilippis2025spectral")
-    cost = "some hundred least squares of n (n_landmarks + d)^2 operations in each fold"
+    cost = Cost(
+        "some hundred least squares of n (n_landmarks + d)^2 operations in each fold",
+        lambda s: 1000 * s.n * (s.n_landmarks + s.d) ** 2,
+    )
 
     def _numbers(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
         X, which = self._class_numbers(X, y)

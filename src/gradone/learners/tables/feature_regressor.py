@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from ...base.arrays import check_fit, like, to_numpy
+from ...base.cost import Cost
 from .._registry import LEARNERS
 from ._feature.learner import FeatureLearner
 
@@ -108,7 +109,10 @@ class FeatureRegressor(RegressorMixin, FeatureLearner):
     """
 
     cites = ("troiani2024limits", "damian2025leap", "defilippis2025spectral")
-    cost = "some hundred least squares of n (n_landmarks + d)^2 operations in each fold"
+    cost = Cost(
+        "some hundred least squares of n (n_landmarks + d)^2 operations in each fold",
+        lambda s: 1000 * s.n * (s.n_landmarks + s.d) ** 2,
+    )
 
     def _numbers(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
         _, X, y = check_fit(self, X, y, labels="exact", multi_output=True)

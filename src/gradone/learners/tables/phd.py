@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from ...base.arrays import array_namespace
+from ...base.cost import Cost
 from ...base.errors import BadData
+from .._memory import matrices_of
 from .._permutation_test import largest_eigenvalue
 from .._registry import LEARNERS
 from .._whitening import WhitenedInputs
@@ -85,7 +87,11 @@ class PHD(OneMatrixFinder):
     """
 
     cites = ("li1992hessian",)
-    cost = "(permutations + 1) n d^2 operations"
+    cost = Cost(
+        "(permutations + 1) n d^2 operations",
+        lambda s: (s.n_permutations + 1) * s.n * s.d**2,
+        matrices_of,
+    )
     _labels = "exact"
     _seen = "the curvature of y (second order)"
     _absent = "y is not curved along any direction, on average,"

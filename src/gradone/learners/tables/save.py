@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...base.cost import Cost
+from .._memory import matrices_of
 from .._registry import LEARNERS
 from .._sliced_spectrum import sum_of_squares
 from .._whitening import WhitenedInputs
@@ -86,7 +88,11 @@ class SAVE(SlicedFinder):
     """
 
     cites = ("cook1991comment", "troiani2024limits")
-    cost = "6 (permutations + 1) n d^2 operations"
+    cost = Cost(
+        "6 (permutations + 1) n d^2 operations",
+        lambda s: 6 * (s.n_permutations + 1) * s.n * s.d**2,
+        matrices_of,
+    )
     _seen = "the variance of X given y (second order)"
     _absent = "the covariance of X does not depend on the label"
     _instead = (

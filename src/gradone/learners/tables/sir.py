@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...base.cost import Cost
+from .._memory import matrices_of
 from .._registry import LEARNERS
 from .._whitening import WhitenedInputs
 from ._one_matrix import SlicedFinder
@@ -83,7 +85,11 @@ class SIR(SlicedFinder):
     """
 
     cites = ("li1991sliced", "troiani2024limits")
-    cost = "n d^2 operations, and 6 (permutations + 1) n d"
+    cost = Cost(
+        "n d^2 operations, and 6 (permutations + 1) n d",
+        lambda s: s.n * s.d * (s.d + 6 * (s.n_permutations + 1)),
+        matrices_of,
+    )
     _seen = "the mean of X given y (first order)"
     _absent = "the mean of X does not depend on the label"
     _instead = (

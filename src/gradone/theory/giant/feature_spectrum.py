@@ -94,6 +94,7 @@ class FeatureSpectrumTheory(OneDirectionTheory):
     answers = tuple(LABELS)
     axes = ("readout_ratio",)
     seconds = 0.5
+    numerics = 2
     regime = (
         "d, n, width and batch -> infinity in proportion; one direction; unit rows; fresh samples"
     )

@@ -105,6 +105,7 @@ class GiantStepsTheory(Theory):
     answers = ("gradient_cosine", "overlap", "norm", "test_mse", "readout", "bias", "share")
     axes = ("batch_ratio",)
     seconds = 0.2
+    numerics = 2
     regime = (
         "d -> infinity with fresh samples of order d in each of T steps, then width -> infinity"
     )

@@ -99,6 +99,7 @@ class GradientSpikeTheory(OneDirectionTheory):
 
     answers = tuple(LABELS)
     axes = ("step_size",)
+    numerics = 2
     regime = "d, width and batch -> infinity in proportion; one direction; Gaussian input"
     cites = ("ba2022onestep",)
 

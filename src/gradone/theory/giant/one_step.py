@@ -116,6 +116,7 @@ class OneStepTheory(OneDirectionTheory):
 
     answers = _ANSWERS
     axes = ("readout_ratio",)
+    numerics = 2
     regime = (
         "d, n, width and batch -> infinity in proportion; one direction; unit rows; fresh readout"
     )

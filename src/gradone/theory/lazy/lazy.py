@@ -85,6 +85,7 @@ class LazyTheory(Theory):
     answers = _ANSWERS
     axes = ("kappa",)
     may_be_zero = ("kappa",)
+    numerics = 2
     regime = "d -> infinity with n = d^kappa, kappa not an integer; the first layer stays random"
     cites = ("ghorbani2019linearized", "mei2021hyper", "defilippis2024rfrr")
     kinds = (Target, HierarchicalTarget)

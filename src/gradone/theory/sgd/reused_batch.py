@@ -88,6 +88,7 @@ class ReusedBatchTheory(Theory):
     answers = ("overlap", "norm", "readout", "bias", "train_mse", "test_mse")
     axes = ("alpha",)
     seconds = 3.0
+    numerics = 2
     regime = "n, d -> infinity with alpha = n/d, width and number of steps fixed; Gaussian input"
     cites = ("dandi2024reuse",)
 

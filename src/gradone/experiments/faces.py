@@ -1,0 +1,91 @@
+"""Algorithms in a sweep: their theory and their learner, both told the same run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..algorithms import ALGORITHMS, Run
+from ..targets.sampled import Sampled
+from .algorithms import OF_LEARNERS, Algorithm, find_algorithm
+
+
+@dataclass(frozen=True)
+class Face(Algorithm):
+    """The theory or the learner of an algorithm, which is told a run in common terms.
+
+    Parameters
+    ----------
+    card : str
+        Name of the algorithm.
+    """
+
+    card: str = ""
+
+    @property
+    def key(self) -> str:
+        """Key of a spec that names it."""
+        return "algorithm"
+
+    @property
+    def source(self) -> str:
+        """Its name in a result."""
+        return f"{'theory' if self.kind == 'theory' else 'simulation'}:{self.card}"
+
+    def on(self, target: Sampled) -> Algorithm:
+        """The theory for the target, or the learner."""
+        card = ALGORITHMS[self.card]()
+        return find_algorithm(
+            self.kind, card.theory_for(target) if self.kind == "theory" else self.name
+        )
+
+    def reason(self, target: Sampled) -> str:
+        """Why it does not run on a target; empty if it does."""
+        card = ALGORITHMS[self.card]()
+        is_theory = self.kind == "theory"
+        reason = card.obstacle(target) if is_theory else card.missing_simulation(target)
+        return f"'{self.card}' does not cover this target: {reason}" if reason else ""
+
+    def told(self, target: Sampled, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Arguments that the card makes of n samples in d dimensions, and of the settings."""
+        card, sizes = ALGORITHMS[self.card](), {*OF_LEARNERS}
+        d, n = arguments["d"], arguments["n"]
+        settings = {name: value for name, value in arguments.items() if name not in sizes}
+        run = Run(target, "alpha", [n / d], d=d, settings=settings)
+        if self.kind == "theory":
+            return {name: _single(value) for name, value in card.theory_arguments(run).items()}
+        measured = {name: value for name, value in arguments.items() if name in sizes}
+        return measured | card.learner_arguments(run)
+
+
+def _single(value: Any) -> Any:
+    """A number in place of an array of one; arrays as lists."""
+    if not isinstance(value, np.ndarray):
+        return value
+    return value.item() if value.size == 1 else value.tolist()
+
+
+def find_algorithms(kind: str, name: str) -> list[Algorithm]:
+    """What an entry of a spec names: one thing, or all faces of an algorithm.
+
+    Examples
+    --------
+    >>> [face.source for face in find_algorithms("algorithm", "giant_step")]
+    ['theory:giant_step', 'simulation:giant_step']
+    """
+    if kind != "algorithm":
+        return [find_algorithm(kind, name)]
+    card = ALGORITHMS[name]()
+    settings = {*card.defaults, *(slider.name for slider in card.sliders)}
+    faces: list[Algorithm] = []
+    for one, face in (("theory", card.theory), ("learner", card.learner)):
+        if face:
+            plain = find_algorithm(one, face)
+            sizes = OF_LEARNERS if one == "learner" else ("d", "n")
+            known = frozenset({*sizes, *settings})
+            faces.append(
+                Face(one, face, known, ("d", "n"), plain.answers, plain.numerics, card=name)
+            )
+    return faces
