@@ -291,6 +291,7 @@ _CLOSED: dict[str, Callable[[Node, Node], Node]] = {
 # ---- smooth means
 
 
+@np.errstate(invalid="ignore")  # what is infinite somewhere is refused below
 def _summed(node: Node, index: int) -> Node:
     """Mean of a smooth function as a sum over equally spaced values of the variable."""
     letter = next(p.letter for p in nodes(node) if isinstance(p, Variable))
