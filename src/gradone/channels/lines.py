@@ -157,7 +157,7 @@ class Lines:
         middle = share[-1].copy()
         for j in range(m):
             change = share[j + 1] - share[j]
-            middle -= change * (at[j] > 0)
+            middle -= change * ~np.signbit(at[j])
             moments[0] += change * np.copysign(tail[j], at[j])
             change *= density[j]
             moments[1] += change

@@ -16,6 +16,7 @@ from ..targets.language.bounds import interval
 from ..targets.target import Target
 from .grids import root
 from .posterior import General
+from .probabilities import Probabilities, label_probabilities
 
 MAX_VARIABLES = 4
 _ROUNDING = 1e-5  # labels may have been computed in single precision
@@ -67,6 +68,12 @@ class SampleChannel:
     def __init__(self, target: Target, *, resolution: int = 0) -> None:
         self.target, self.r = target, target.r
         expression, self._basis = natural_frame(target.joint)
+        self._rule: General | Probabilities
+        # Noise that only shifts a direction, as in sign(z + xi), needs no variable of its own.
+        is_own = expression.r > self.r
+        if is_own and self.r <= MAX_VARIABLES and label_probabilities(target) is not None:
+            self._basis, self._rule = np.eye(self.r), Probabilities(target, resolution)
+            return
         if expression.r > MAX_VARIABLES:
             raise OutOfRegime(
                 f"the posterior of z is an integral over {expression.r} variables, at most "
