@@ -198,7 +198,7 @@ def test_control_c_keeps_what_is_done_and_says_how_to_go_on(tmp_path):
         out, err = process.communicate(timeout=60)
     assert process.returncode == 130
     command = "gradone sweep long.toml --store runs.db --executor serial\n"
-    assert f"Interrupted; what is done is stored. To go on: {command}" in err
+    assert f"The sweep was interrupted; finished cells are stored. To continue: {command}" in err
     assert out.splitlines()[1].split()[:2] == ["done", str(stored(tmp_path / "runs.db"))]
 
 
