@@ -24,7 +24,7 @@ from ..targets.language.tree import Node, Power, Product, variables
 from .grids import lattice
 
 _REACH = 7.0  # no interval begins farther out, in standard deviations
-_SCAN = np.linspace(-_REACH, _REACH, 57)
+_SCAN, _STEP = np.linspace(-_REACH, _REACH, 57, retstep=True)
 _CANDIDATES = 256
 _FAR = 38.0  # beyond, not even the tail is a number
 _NODES = 2**14  # lines that are looked at together
@@ -211,13 +211,28 @@ def _scanned(
     """Places (m, n, lines) where a function changes its sign between the points of a scan."""
     values = evaluate_columns(node, lambda i: base[i - 1][..., None] + step[i - 1] * _SCAN)
     values = np.broadcast_to(values, (*shape, len(_SCAN)))
-    i, j, place = np.nonzero((values[..., 1:] > 0) != (values[..., :-1] > 0))
-    own = [np.broadcast_to(column, shape)[i, j] for column in base]
+    is_up = values > 0
+    i, j, place = np.nonzero(is_up[..., 1:] != is_up[..., :-1])
+    low, high = _SCAN[place], _SCAN[place + 1]
+    # Two zeros between points of one sign: there |f| has a minimum, at the vertex of a parabola.
+    size = np.abs(values)
+    left, middle, right = size[..., :-2], size[..., 1:-1], size[..., 2:]
+    is_dip = (middle <= left) & (middle < right) & (is_up[..., :-2] == is_up[..., 1:-1])
+    dip = np.nonzero(is_dip & (is_up[..., 1:-1] == is_up[..., 2:]))
+    bend = left[dip] - 2 * middle[dip] + right[dip]
+    vertex = _SCAN[dip[2] + 1] + _STEP * (left[dip] - right[dip]) / (2 * bend)
 
-    def along(t: np.ndarray) -> np.ndarray:
+    def along(i: np.ndarray, j: np.ndarray, t: np.ndarray) -> np.ndarray:
+        own = [np.broadcast_to(column, shape)[i, j] for column in base]
         return np.asarray(evaluate_columns(node, lambda a: own[a - 1] + step[a - 1] * t))
 
-    zeros = bracketed_zeros(along, _SCAN[place], _SCAN[place + 1])
+    two = (along(dip[0], dip[1], vertex) > 0) != is_up[dip[0], dip[1], dip[2] + 1]
+    i, j = (np.concatenate([a, b[two], b[two]]) for a, b in ((i, dip[0]), (j, dip[1])))
+    low = np.concatenate([low, _SCAN[dip[2]][two], vertex[two]])
+    high = np.concatenate([high, vertex[two], _SCAN[dip[2] + 2][two]])
+    order = np.lexsort((j, i))
+    i, j, low, high = i[order], j[order], low[order], high[order]
+    zeros = bracketed_zeros(lambda t: along(i, j, t), low, high)
     line = i * shape[1] + j
     counts = np.bincount(line, minlength=shape[0] * shape[1])
     rank = np.arange(len(line)) - (np.cumsum(counts) - counts)[line]
