@@ -132,7 +132,8 @@ def test_shards_merge_to_the_same_store(folder, tmp_path):
         assert part.exit_code == 0, part.stderr
     merged = gradone(tmp_path, "tiny.toml", "--merge", "0/runs.db", "1/runs.db", "0/runs.db")
     assert merged.stdout == (
-        "8 cells were added, 4 were known already. Of the 8 cells of tiny, 8 are done, 0 failed, 0 missing.\n"
+        "8 cells were added, 4 were known already. "
+        "Of the 8 cells of tiny, 8 are done, 0 failed, 0 missing.\n"
     )
     for name in ("merged.csv", "merged.nc"):
         assert invoke(tmp_path, tmp_path / "tiny.toml", "--export", tmp_path / name).exit_code == 0
