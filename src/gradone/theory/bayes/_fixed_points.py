@@ -3,37 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...channels import PosteriorChannel, posterior_channel
-from ...targets.language.structure import has_jumps
+from ...channels.averages import PERFECT, Averages, ChannelAverages, total
 from ...targets.target import Target
 from ._climb import Climb, climb
-from ._curve_means import lost_information, shared_labels_of
-from ._finish import CLOSE, COARSE, TOLERANCE, UNLEARNED, FixedPoint, finish
-from ._refined import Refined
-from ._state_evolution import (
-    Averages,
-    averages,
-    axes_of,
-    growth_operator,
-    mean_of,
-    overlap_step,
-    sums,
-    symmetric_basis,
-)
+from ._state_evolution import operator_on_symmetric, overlap_step, symmetric_basis
 
-# Of a full and of a coarse climb: how large a growing mode begins, and the residual that ends the
-# climb before Newton's steps.
-_SEED = {False: 1e-3, True: 1e-2}
-_ROUGH = {False: 1e-5, True: 2e-4}
-_ALMOST_KNOWN = {1: 0.999, 2: 0.99, 3: 0.95, 4: 0.9}  # what the rule over prior means resolves
+UNLEARNED = 1e-4  # overlaps below it belong to directions that are not learned
+TOLERANCE = 1e-7  # of a finished fixed point
+_SEED = 1e-3  # how large a growing mode begins
+_ROUGH = 1e-5  # residual that ends a climb before Newton's steps
+_CLOSE = 0.03  # what comes so close to turning out otherwise is not decided by a coarse climb
+_NEAR = 0.05  # farthest that the end of a climb may be from the fixed point, as a share of the room
+_NEWTON_STEPS = 6
+_ALMOST_KNOWN = 0.995  # overlap of an informed start
+_RATE_ERROR = 0.01
+_LEAST_ERROR = 5e-5  # relative, of a growth rate
+
+
+class FixedPoint(NamedTuple):
+    """A fixed point of state evolution."""
+
+    M: np.ndarray
+    """Overlap matrix (r, r)."""
+    error: float
+    """Bound on the error of its entries."""
+    at: Averages
+    """Averages at M."""
+    at_error: Averages
+    """Their errors."""
+    rate: float
+    """Largest factor by which a small deviation changes in one iteration."""
+    rate_error: float
+    """Its error."""
+    n_iter: int
+    """Evaluations of the map."""
+    converged: bool
+    status: str
+    """What happened, in words."""
 
 
 class StateEvolution:
-    """State evolution of a target at two resolutions, the difference of which is the error.
+    """State evolution of a target.
 
     Parameters
     ----------
@@ -43,97 +57,41 @@ class StateEvolution:
 
     def __init__(self, target: Target) -> None:
         self.target, self.r = target, target.r
-        self._channels: dict[int, PosteriorChannel] = {}
-        # Sums over prior means, by the overlap matrix and the channel, and by their rule.
-        self._known: dict[tuple[bytes, int], dict[int, np.ndarray]] = {}
+        self.channel = ChannelAverages(target)
+        self._known: dict[tuple[bytes, bool], Averages] = {}
         self._last_within: dict[bytes, tuple[float, np.ndarray]] = {}
 
-    def channel(self, resolution: int) -> PosteriorChannel:
-        """Posterior channel of the target at a resolution; -1 is a rough one."""
-        if resolution not in self._channels:
-            self._channels[resolution] = (
-                self.channel(resolution - 1).finer()
-                if resolution > 0
-                else posterior_channel(self.target, resolution=resolution)
-            )
-        return self._channels[resolution]
-
-    def rough_channel(self) -> PosteriorChannel:
-        """Rough channel of its own, with nothing remembered; the usual one if that is as fast."""
-        new = posterior_channel(self.target, resolution=-1)
-        return new if new.is_rough else self.channel(0)
-
     def averages(self, M: np.ndarray, *, coarse: bool = False) -> Averages:
-        """Averages at the usual resolution or a coarse one, kept for other values of alpha."""
-        return self._at(M, -1, COARSE[self.r]) if coarse else self._at(M, 0, 0)
-
-    def _at(self, M: np.ndarray, channel: int, rule: int) -> Averages:
-        """Averages at resolutions of the channel and of the rule over prior means."""
-        place = M.tobytes(), channel
-        known = self._known.get(place, {})
-        if rule not in known:
+        """Averages at M, kept for other values of alpha."""
+        key = M.tobytes(), coarse
+        if key not in self._known:
             if len(self._known) > 2000:
                 self._known.clear()
-            self._known[place] = known
-            contained = [other for other in known if other < rule and self.is_nested(M)]
-            below = max(contained, default=None)
-            known[rule] = sums(self.channel(channel), M, rule, beyond=below)
-            if below is not None:
-                known[rule] += known[below]
-        return mean_of(known[rule])
-
-    def is_nested(self, M: np.ndarray) -> bool:
-        """Whether a rule over prior means contains the coarser ones."""
-        return axes_of(self.channel(0), M) is not None
-
-    def shares_labels(self, M: np.ndarray) -> bool:
-        """Whether averages come from labels that all prior means share: finer rules are cheap."""
-        return shared_labels_of(self.channel(0), M) is not None
-
-    def refined(self, M: np.ndarray, rule: int, near: Refined | None = None) -> Refined:
-        """Averages with finer and finer rules over prior means, up to the resolution `rule`.
-
-        And what a finer channel adds, on few prior means, if it is not known from `near`.
-        """
-        back = 4 if self.is_nested(M) else 2  # coarser rules that are part of it are for free
-        rules = tuple(self._at(M, 0, other) for other in range(rule - back, rule + 1))
-        is_plain = not (self.is_nested(M) or self.shares_labels(M))
-        if near is None:
-            finer = self._added(M, 1)
-            near = Refined(rules, finer, finer, lost_information(self.channel(1), M))
-        return near._replace(rules=rules, power=2 if is_plain else 1)
-
-    def sharper(self, M: np.ndarray, at: Refined) -> Refined:
-        """Averages with what a still finer channel adds."""
-        added = self._added(M, 2)
-        return at._replace(
-            finer=at.finer.plus(added), doubt=added, lost=lost_information(self.channel(2), M)
-        )
-
-    def _added(self, M: np.ndarray, resolution: int) -> Averages:
-        """What the channel of a resolution adds to the one before, on few prior means."""
-        few = COARSE[self.r]
-        return self._at(M, resolution, few).plus(self._at(M, resolution - 1, few), -1.0)
+            self._known[key] = self.channel.at(M, coarse=coarse)
+        return self._known[key]
 
     def step(self, M: np.ndarray, alpha: float, *, coarse: bool = False) -> np.ndarray:
         """One iteration [SE-1]."""
         return overlap_step(self.averages(M, coarse=coarse).information, alpha)
 
-    def information(self, M: np.ndarray) -> tuple[np.ndarray, float]:
-        """J(M) at the fine resolution, and how much the coarse one differs from it."""
-        J = averages(self.channel(1), M, 1).information
-        return J, float(np.abs(J - self.averages(M).information).max())
+    def growth_modes(self, M: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Growth rates [SE-2] per unit of alpha, ascending, and their modes (k, r, r).
 
-    def growth_modes(
-        self, M: np.ndarray, rows: np.ndarray, resolution: int = 0
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Growth rates [SE-2] per unit of alpha, ascending, and their modes (k, q, q).
-
-        Over the directions `rows` (q, r), in which `M` has no overlap; roughly at resolution -1.
+        Over the directions `rows` (q, r), in which `M` has no overlap.
         """
-        operator = growth_operator(self.channel(resolution), M, rows, max(resolution, 0))
-        rates, modes = np.linalg.eigh(operator)
-        return rates, np.tensordot(modes.T, symmetric_basis(len(rows)), axes=1)
+        basis = symmetric_basis(rows)
+        rates, modes = np.linalg.eigh(operator_on_symmetric(self.channel.growth(M), basis))
+        return rates, np.tensordot(modes.T, basis, axes=1)
+
+    def growth_error(self, M: np.ndarray, rows: np.ndarray) -> float:
+        """Error of the largest growth rate."""
+        basis = symmetric_basis(rows)
+        rules: list[dict[str, Any]] = [{}, {"merge": True}, {"half": 0}, {"half": 1}]
+        usual, rough, one, other = (
+            np.linalg.eigvalsh(operator_on_symmetric(self.channel.growth(M, **rule), basis))[-1]
+            for rule in rules
+        )
+        return float(abs(one - other) + abs(rough - usual) + _LEAST_ERROR * usual)
 
     # ---- fixed points
 
@@ -148,25 +106,22 @@ class StateEvolution:
             Fixed point at a smaller alpha, from where to go on.
         """
         return self._solved(
-            alpha,
-            lambda coarse: self._stairs(
-                alpha, np.eye(self.r), start, _ROUGH[coarse], coarse=coarse
-            ),
+            alpha, lambda coarse: self._stairs(alpha, np.eye(self.r), start, _ROUGH, coarse=coarse)
         )
 
-    def _solved(self, alpha: float, reach: Callable[[bool], Climb]) -> FixedPoint:
-        """Fixed point that a coarse climb reaches, or a full one where the coarse is in doubt."""
-        found = reach(True)
-        if found.converged and found.narrow > CLOSE:
-            point = finish(self, found, alpha, coarse=True)
-            if point is not None:
-                return point
-        full = reach(False)
-        point = finish(self, full._replace(n_iter=full.n_iter + found.n_iter), alpha)
-        assert point is not None
-        return point
+    def informed(self, alpha: float, start: np.ndarray | None = None) -> FixedPoint:
+        """Fixed point reached from almost complete knowledge (or from `start`)."""
+        return self._solved(alpha, lambda coarse: self._descend(alpha, start, coarse=coarse))
 
-    def within(self, alpha: float, rows: np.ndarray, *, fine: bool = False) -> np.ndarray:
+    def uninformed_overlap(self, alpha: float) -> np.ndarray:
+        """Overlap matrix reached without prior knowledge, without Newton's steps."""
+        return self._stairs(alpha, np.eye(self.r), None, _ROUGH).M
+
+    def informed_overlap(self, alpha: float) -> np.ndarray:
+        """Overlap matrix reached from almost complete knowledge, without Newton's steps."""
+        return self._descend(alpha, None).M
+
+    def within(self, alpha: float, rows: np.ndarray) -> np.ndarray:
         """Overlap matrix reached when only the directions `rows` (k, r) are looked for."""
         if not len(rows):
             return np.zeros((self.r, self.r))
@@ -174,8 +129,27 @@ class StateEvolution:
         below = start[1] if start and start[0] <= alpha else None
         found = self._stairs(alpha, rows, below, TOLERANCE)
         self._last_within[rows.tobytes()] = (alpha, found.M)
-        point = finish(self, found, alpha) if fine else None
-        return point.M if point else found.M
+        return found.M
+
+    def within_error(self, alpha: float, rows: np.ndarray) -> float:
+        """Error of that overlap matrix."""
+        if not len(rows):
+            return 0.0
+        point = self.finished(self._stairs(alpha, rows, None, TOLERANCE), alpha)
+        assert point is not None
+        return point.error + float(np.abs(point.M - self.within(alpha, rows)).max())
+
+    def _solved(self, alpha: float, reach: Callable[[bool], Climb]) -> FixedPoint:
+        """Fixed point that a coarse climb reaches, or a full one where the coarse is in doubt."""
+        found = reach(True)
+        if found.converged and found.narrow > _CLOSE:
+            point = self.finished(found, alpha, coarse=True)
+            if point is not None:
+                return point
+        full = reach(False)
+        point = self.finished(full._replace(n_iter=full.n_iter + found.n_iter), alpha)
+        assert point is not None
+        return point
 
     def _stairs(
         self,
@@ -201,7 +175,7 @@ class StateEvolution:
             unlearned = Q[:, overlaps < UNLEARNED].T
             if not len(unlearned):
                 return reached._replace(narrow=narrow)
-            rates, modes = self.growth_modes(M, unlearned, -1 if coarse else 0)
+            rates, modes = self.growth_modes(M, unlearned)
             narrow = min(narrow, float(np.abs(alpha * rates - 1).min()))
             growing = alpha * rates > 1
             if not growing.any():
@@ -209,41 +183,113 @@ class StateEvolution:
             # All growing modes at once, in the proportion that an isotropic start has.
             block = np.tensordot(growing * np.einsum("kii->k", modes), modes, axes=1)
             # Close to its threshold a mode hardly moves at first: that is no convergence.
-            tolerance = min(tolerance, 0.1 * _SEED[coarse] * (alpha * float(rates[-1]) - 1))
-            M = M + _SEED[coarse] * unlearned.T @ (block / np.linalg.norm(block, 2)) @ unlearned
+            tolerance = min(tolerance, 0.1 * _SEED * (alpha * float(rates[-1]) - 1))
+            M = M + _SEED * block / np.linalg.norm(block, 2)
         return reached._replace(converged=False)
 
-    def informed(self, alpha: float, start: np.ndarray | None = None) -> FixedPoint:
-        """Fixed point reached from almost complete knowledge (or from `start`)."""
-        return self._solved(alpha, lambda coarse: self._descend(alpha, start, coarse=coarse))
-
-    def uninformed_overlap(self, alpha: float) -> np.ndarray:
-        """Overlap matrix reached without prior knowledge, at the coarse resolution."""
-        return self._stairs(alpha, np.eye(self.r), None, _ROUGH[False]).M
-
-    def informed_overlap(self, alpha: float) -> np.ndarray:
-        """Overlap matrix reached from almost complete knowledge, at the coarse resolution."""
-        return self._descend(alpha, None).M
-
     def _descend(self, alpha: float, start: np.ndarray | None, *, coarse: bool = False) -> Climb:
-        M = self.almost_known * np.eye(self.r) if start is None else start
-        found = climb(lambda at: self.step(at, alpha, coarse=coarse), M, tolerance=_ROUGH[coarse])
+        M = _ALMOST_KNOWN * np.eye(self.r) if start is None else start
+        found = climb(lambda at: self.step(at, alpha, coarse=coarse), M, tolerance=_ROUGH)
         return found._replace(M=_without_unlearned(found.M))
 
-    @cached_property
-    def almost_known(self) -> float:
-        """Overlap of an informed start, the largest that is looked at.
+    # ---- the end of a climb
 
-        A label that varies continuously may determine the projections completely, which is seen
-        from very close only. Jumps are seen on the scale of the posterior, which the rule over
-        prior means must resolve.
+    def finished(self, found: Climb, alpha: float, *, coarse: bool = False) -> FixedPoint | None:
+        """Fixed point at the end of a climb by Newton's steps, with its errors.
+
+        None if the climb was coarse and its end is in doubt.
         """
-        jumps = has_jumps(self.target.expression.tree)
-        is_sharp = self.target.channel.kind == "deterministic" and not jumps
-        return 1 - 1e-5 if is_sharp else _ALMOST_KNOWN[self.r]
+        M, count = found.M, found.n_iter
+        basis = symmetric_basis(_learned(M))
+        best, sources = self.channel.estimate(M)
+        correction = best.plus(self.averages(M), -1.0)
+        derivative = self._derivative(M, alpha, basis)
+        solve = np.linalg.pinv(np.eye(len(basis)) - derivative)
+        step = np.full(len(basis), np.inf)
+        for _ in range(_NEWTON_STEPS):
+            J = self.averages(M).information + correction.information
+            step = solve @ np.tensordot(basis, overlap_step(J, alpha) - M, axes=2)
+            shift = np.tensordot(step, basis, axes=1)
+            if coarse and np.abs(M + shift - found.M).max() > _NEAR * _room(found.M):
+                return None
+            M, count = _inside(M + shift), count + 1
+            if np.abs(step).max(initial=0.0) < TOLERANCE:
+                break
+        derivative = self._derivative(M, alpha, basis)
+        rate = float(np.abs(np.linalg.eigvals(derivative)).max(initial=0.0))
+        if coarse and rate > 1 - _CLOSE:
+            return None
+        solve = np.linalg.pinv(np.eye(len(basis)) - derivative)
+        left = np.eye(self.r) - M
+        spread = [
+            np.abs(solve @ np.tensordot(basis, alpha * left @ source.information @ left, axes=2))
+            for source in sources
+        ]
+        error = np.sum(spread, axis=0) + np.abs(solve) @ (np.abs(step) + TOLERANCE)
+        errors = total(sources)
+        at = self.averages(M).plus(correction)
+        missing = 1 - np.linalg.eigvalsh(M)
+        missing = missing[missing <= 1 - PERFECT]
+        size = float(np.concatenate([error, missing]).max(initial=TOLERANCE))
+        known = missing.size == self.r  # then the label is known, up to its noise
+        at_error = errors._replace(
+            log_evidence=errors.log_evidence + size * float(np.abs(at.information).sum()) / 2,
+            test_mse=abs(at.test_mse - self.target.noise)
+            if known
+            else errors.test_mse + size * self._slope(M, at),
+        )
+        status = (
+            "converged"
+            if found.converged
+            else f"state evolution stopped after {count} evaluations of the map at alpha = "
+            f"{alpha:g}: a deviation shrinks by {rate:.4f} per iteration; near a threshold that is "
+            "slow"
+        )
+        rate_error = _RATE_ERROR * rate + size / max(1e-3, 1 - rate)
+        return FixedPoint(M, size, at, at_error, rate, rate_error, count, found.converged, status)
+
+    def _derivative(self, M: np.ndarray, alpha: float, basis: np.ndarray) -> np.ndarray:
+        """Derivative [SE-4] of the map in a basis of symmetric matrices."""
+        if not len(basis):
+            return np.zeros((0, 0))
+        left = np.eye(self.r) - M
+        inner = left @ basis @ left
+        return alpha * np.einsum("ajk,ijkl,bil->ba", basis, self.channel.responses(M), inner)
+
+    def _slope(self, M: np.ndarray, at: Averages) -> float:
+        """How fast the error of labels falls with the overlap of what is learned."""
+        rows = _learned(M)
+        if not len(rows):
+            return 0.0
+        size = 0.05 * _room(M)
+        there = self.averages(_inside(M - size * rows.T @ rows))
+        return abs(there.test_mse - self.averages(M).test_mse) / size
+
+
+def _learned(M: np.ndarray) -> np.ndarray:
+    """Directions that are learned, but not perfectly, as rows."""
+    overlaps, Q = np.linalg.eigh(M)
+    return Q[:, (overlaps >= UNLEARNED) & (overlaps < PERFECT)].T
+
+
+def _room(M: np.ndarray) -> float:
+    """Smallest distance of a learned overlap from nothing and from everything."""
+    overlaps = np.linalg.eigvalsh(M)
+    learned = overlaps[(overlaps >= UNLEARNED) & (overlaps < PERFECT)]
+    return float(np.minimum(learned, 1 - learned).min(initial=1.0))
+
+
+def _inside(M: np.ndarray) -> np.ndarray:
+    """Overlap matrix with eigenvalues within [0, 1)."""
+    overlaps, Q = np.linalg.eigh((M + M.T) / 2)
+    if overlaps[0] >= 0 and overlaps[-1] < PERFECT:
+        return (M + M.T) / 2
+    return (Q * overlaps.clip(0.0, 1 - 1e-6)) @ Q.T
 
 
 def _without_unlearned(M: np.ndarray) -> np.ndarray:
     """Overlap matrix with the traces of rounding in unlearned directions removed."""
     overlaps, Q = np.linalg.eigh(M)
+    if overlaps[0] >= UNLEARNED:
+        return M
     return (Q * np.where(overlaps < UNLEARNED, 0.0, overlaps)) @ Q.T

@@ -9,9 +9,7 @@ import numpy as np
 from ...base.estimate import Estimate
 from ...targets.frame import natural_frame
 from ...targets.target import Target
-from ._finish import FixedPoint
-from ._fixed_points import StateEvolution
-from ._label_errors import zero_one_error
+from ._fixed_points import FixedPoint, StateEvolution
 
 
 class FramedEvolution:
@@ -27,9 +25,11 @@ class FramedEvolution:
     """
 
     def __init__(self, target: Target) -> None:
-        framed = natural_frame(target.expression)
-        self.target, self.rows = target, framed.rows
-        self.inner = StateEvolution(Target.of(framed.expression, target.noise))
+        self.target, self.rows, inner = target, np.eye(target.r), target
+        if not target.q:
+            framed = natural_frame(target.expression)
+            self.rows, inner = framed.rows, Target.of(framed.expression, target.noise)
+        self.inner = StateEvolution(inner)
 
     def uninformed_curve(self, alphas: Iterable[float]) -> list[FixedPoint]:
         """Fixed points from an uninformed start; each alpha goes on from the one below."""
@@ -61,7 +61,7 @@ class FramedEvolution:
     def zero_one_error(self, point: FixedPoint) -> Estimate:
         """Probability that the most probable label is wrong at a fixed point as typed."""
         M = self.rows @ point.M @ self.rows.T
-        found = zero_one_error(self.inner.channel(0), M)
+        found = self.inner.channel.label_error(M)
         # The error of M enters as it does in the mean square of the label.
         spread = point.at_error.test_mse / max(point.at.test_mse, 1e-12)
         return Estimate(found.value, found.error + spread * found.value, found.kind)

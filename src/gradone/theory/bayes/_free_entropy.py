@@ -19,10 +19,8 @@ import math
 import numpy as np
 
 from ...base.estimate import Estimate
-from ._finish import FixedPoint
-from ._fixed_points import StateEvolution
-from ._prior_means import PERFECT
-from ._state_evolution import Averages
+from ...channels.averages import PERFECT, Averages
+from ._fixed_points import FixedPoint, StateEvolution
 
 
 def free_entropy(evolution: StateEvolution, M: np.ndarray, at: Averages, alpha: float) -> float:

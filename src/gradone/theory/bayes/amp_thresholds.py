@@ -15,14 +15,17 @@ perfectly.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
+from ...analysis.queries.learnability import learnability
 from ...analysis.queries.stages import Stage
 from ...analysis.subspace import Subspace
 from ...base.errors import OutOfRegime
 from ...base.estimate import Estimate
 from ...calculus.solvers import root
+from ...channels.averages import PERFECT, total
 from ...targets.target import Target, as_target
 from ._fixed_points import StateEvolution
 from ._framed import FramedEvolution
@@ -73,6 +76,7 @@ def amp_thresholds(target: Target | str) -> tuple[Stage, ...]:
         raise OutOfRegime(f"thresholds of AMP do not cover this target: {reason}")
     evolution = FramedEvolution(known_target)
     inner = evolution.inner
+    bounds = _bounds(inner.target)
     stages: list[Stage] = []
     known, threshold = Subspace.zero(inner.r), Estimate(0.0)
     after, order = _closure(inner, known), 1
@@ -82,7 +86,7 @@ def amp_thresholds(target: Target | str) -> tuple[Stage, ...]:
         known = after
         if known.dim == inner.r:
             return tuple(stages)
-        opened = _next_opening(inner, known, threshold)
+        opened = _next_opening(inner, known, threshold, bounds)
         if opened is None:
             after, order, threshold = Subspace.full(inner.r), 3, Estimate(math.inf)
         else:
@@ -90,13 +94,19 @@ def amp_thresholds(target: Target | str) -> tuple[Stage, ...]:
             after, order = _closure(inner, known + new), 2
 
 
+def _bounds(target: Target) -> tuple[Stage, ...]:
+    """Stages with perfect knowledge of the earlier ones, where the analysis knows them."""
+    return () if target.q else learnability(target.expression, target.noise).stages
+
+
 def _closure(evolution: StateEvolution, known: Subspace) -> Subspace:
     """Directions that come without a threshold once `known` is learned in part."""
     while known.dim < evolution.r:
-        J, error = evolution.information(_PARTLY * known.projector)
+        found, sources = evolution.channel.estimate(_PARTLY * known.projector)
         unknown = known.complement().basis
-        values, vectors = np.linalg.eigh(unknown @ J @ unknown.T)
-        new = vectors[:, values > max(_ZERO, 10 * error)].T @ unknown
+        values, vectors = np.linalg.eigh(unknown @ found.information @ unknown.T)
+        doubt = np.abs(unknown @ total(sources).information @ unknown.T).max()
+        new = vectors[:, values > max(_ZERO, 3 * doubt)].T @ unknown
         if not len(new):
             break
         known = known + Subspace.span(new, evolution.r)
@@ -104,14 +114,17 @@ def _closure(evolution: StateEvolution, known: Subspace) -> Subspace:
 
 
 def _next_opening(
-    evolution: StateEvolution, known: Subspace, last: Estimate
+    evolution: StateEvolution, known: Subspace, last: Estimate, bounds: tuple[Stage, ...]
 ) -> tuple[Estimate, Subspace] | None:
-    """Smallest alpha from `last` on at which something unknown grows, and what; None if never."""
+    """Smallest alpha from `last` on at which something unknown grows, and what; None if never.
+
+    If what is known is known perfectly there, one of the stages `bounds` says it exactly.
+    """
     unknown = known.complement().basis
 
-    def growth(alpha: float, *, fine: bool = False) -> float:
-        M = evolution.within(alpha, known.basis, fine=fine)
-        return alpha * float(evolution.growth_modes(M, unknown, 1 if fine else 0)[0][-1])
+    def growth(alpha: float) -> float:
+        M = evolution.within(alpha, known.basis)
+        return alpha * float(evolution.growth_modes(M, unknown)[0][-1])
 
     # Perfect knowledge of the learned directions gives the fastest growth there is.
     fastest = evolution.growth_modes(_ALMOST * known.projector, unknown)[0][-1]
@@ -127,19 +140,35 @@ def _next_opening(
             if high > _LARGEST:
                 return None
         threshold = root(lambda a: growth(a) - 1, low, high, tolerance=_TOLERANCE * high)
-        # One secant step with finer integrals; what it changes is the error.
-        a, step = threshold.value, 1e-3 * threshold.value
-        slope = (growth(a + step) - growth(a - step)) / (2 * step)
-        shift = (1 - growth(a, fine=True)) / slope
-        threshold = Estimate(a + shift, abs(shift) + 2 * _TOLERANCE * a, "iteration")
+        error = _error(evolution, threshold.value, known, growth)
+        overlaps = np.linalg.eigvalsh(evolution.within(threshold.value, known.basis))
+        if (overlaps[evolution.r - known.dim :] > PERFECT).all():
+            exact = (b.threshold for b in bounds if b.subspace.dim - b.new.dim == known.dim)
+            near = [e for e in exact if abs(e.value - threshold.value) < 3 * error + e.error]
+            threshold = near[0] if near else Estimate(threshold.value, error, "iteration")
+        else:
+            threshold = Estimate(threshold.value, error, "iteration")
     M = evolution.within(threshold.value, known.basis)
-    rates, modes = evolution.growth_modes(M, unknown, 1)
+    rates, modes = evolution.growth_modes(M, unknown)
     block = np.tensordot(
         (rates > (1 - _DEGENERATE) * rates[-1]) * np.einsum("kii->k", modes), modes, axes=1
     )
     values, vectors = np.linalg.eigh(block)
-    rows = vectors[:, values > _DEGENERATE * values[-1]].T @ unknown
+    rows = vectors[:, values > _DEGENERATE * values[-1]].T
     return threshold, Subspace.span(rows, evolution.r)
+
+
+def _error(
+    evolution: StateEvolution, alpha: float, known: Subspace, growth: Callable[[float], float]
+) -> float:
+    """Error of a threshold: of the growth rate, of the overlaps where it is taken, of the root."""
+    step = 1e-2 * alpha
+    slope = (growth(alpha + step) - growth(alpha - step)) / (2 * step)
+    M = evolution.within(alpha, known.basis)
+    by_rate = alpha * evolution.growth_error(M, known.complement().basis) / slope
+    change = np.abs(evolution.within(alpha + step, known.basis) - M).max() / step
+    by_overlap = evolution.within_error(alpha, known.basis) / change if change else 0.0
+    return float(by_rate + by_overlap + 2 * _TOLERANCE * alpha)
 
 
 def _stage(

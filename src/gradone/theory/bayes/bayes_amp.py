@@ -12,12 +12,12 @@ from ...base.curves import curve
 from ...base.errors import BadData
 from ...base.estimate import Estimate
 from ...channels import MAX_DIRECTIONS
+from ...channels.averages import Averages
 from ...targets.essential import essential
 from ...targets.target import Target
 from .._registry import THEORIES, Theory
-from ._finish import FixedPoint
+from ._fixed_points import FixedPoint
 from ._framed import FramedEvolution
-from ._state_evolution import Averages
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -77,6 +77,7 @@ class BayesAMPTheory(Theory):
     axes = ("alpha",)
     seconds = 0.3
     regime = "n, d -> infinity with alpha = n/d fixed; Gaussian input; the link is known"
+    latent = True
     cites = ("troiani2024limits", "aubin2018committee")
 
     def obstacle(self, target: Target) -> str | None:
@@ -128,7 +129,7 @@ class BayesAMPTheory(Theory):
 
 def posterior_obstacle(target: Target) -> str | None:
     """Why the posterior of a target's directions cannot be computed, or None."""
-    used = len(essential(target.expression).span)
+    used = len(essential(target.expression).span) if not target.q else target.r + target.q
     if used > MAX_DIRECTIONS:
         return (
             f"the target depends on {used} directions, the posterior is an integral over at "

@@ -83,6 +83,7 @@ class BayesOptimalTheory(Theory):
     axes = ("alpha",)
     seconds = 0.5
     regime = "n, d -> infinity with alpha = n/d fixed; Gaussian input; the link is known"
+    latent = True
     cites = ("aubin2018committee", "troiani2024limits")
 
     def obstacle(self, target: Target) -> str | None:
