@@ -82,14 +82,14 @@ def test_known_directions_are_conditioned_on():
 
 def sampled_information(target, M, count, rng):
     """J from the posteriors of single samples, and its standard error (entries)."""
-    from gradone.channels import posterior_channel
+    from gradone.channels.samples import SampleChannel
 
     r = target.r
     omega = rng.standard_normal((count, r)) @ np.linalg.cholesky(M).T
     V = np.eye(r) - M
     z = omega + rng.standard_normal((count, r)) @ np.linalg.cholesky(V).T
     y = target(z) + np.sqrt(target.noise) * rng.standard_normal(count)
-    g = posterior_channel(target).posterior(y, omega, V).g
+    g = SampleChannel(target).posterior(y, omega, V).g
     products = g[:, :, None] * g[:, None, :]
     return products.mean(axis=0), products.std(axis=0) / np.sqrt(count)
 

@@ -14,7 +14,7 @@ from scipy.stats import multivariate_normal
 from gradone import BadData, OutOfRegime, Target
 from gradone.base.errors import TooLarge
 from gradone.base.seeds import stream
-from gradone.channels import posterior_channel
+from gradone.channels.discrete import DiscreteChannel
 
 CORRELATED = {
     2: np.array([[0.5, 0.2], [0.2, 0.7]]),
@@ -23,7 +23,7 @@ CORRELATED = {
 
 
 def channel_of(text: str, resolution: int = 0):
-    return posterior_channel(Target(text), resolution=resolution)
+    return DiscreteChannel(Target(text), resolution=resolution)
 
 
 def labelled(text: str, V: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -173,7 +173,7 @@ def test_posterior_against_plain_monte_carlo(text: str) -> None:
     target = Target(text)
     V = CORRELATED[target.r]
     rng = stream(0, "test", text=text)
-    channel = posterior_channel(target)
+    channel = DiscreteChannel(target)
     for omega in 0.8 * rng.standard_normal((2, target.r)):
         z = omega + rng.standard_normal((400_000, target.r)) @ np.linalg.cholesky(V).T
         labels = np.asarray(target(z))

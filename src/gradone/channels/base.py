@@ -60,13 +60,6 @@ class PosteriorChannel(ABC):
         is the error of the coarser one.
     """
 
-    is_rough = False
-    """Whether outcomes are rough, which only some channels can be."""
-    varies_at_zero = False
-    """Whether a narrow posterior changes its shape only next to the planes z_i = 0."""
-    varies_at_breaks = False
-    """Whether a narrow posterior changes its shape fast only where the target is not smooth."""
-
     def __init__(self, target: Target, resolution: int = 0) -> None:
         self.target, self.resolution = target, max(resolution, 0)
         self.r = target.r

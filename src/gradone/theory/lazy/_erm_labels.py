@@ -12,7 +12,9 @@ from scipy.special import ndtr
 
 from ...base.errors import BadData, OutOfRegime
 from ...calculus.hermite import normal_density
-from ...channels import MAX_DIRECTIONS, PosteriorChannel, posterior_channel
+from ...channels import MAX_DIRECTIONS
+from ...channels.discrete import DiscreteChannel
+from ...targets.essential import essential_target
 from ...targets.target import Target
 
 
@@ -51,7 +53,7 @@ class TwoLabels:
         self.target, self.flips, self.r = target, flips, target.r
         self.values = values
         self._known: dict[int, tuple[float, np.ndarray]] = {}
-        self._channels: list[PosteriorChannel] = []
+        self._channels: list[DiscreteChannel] = []
         if target.r == 1 and not target.expression.breaks[1]:
             self.kinks = np.array(target.expression.kinks)
             ends = [self.kinks[0] - 1, *(self.kinks[:-1] + self.kinks[1:]) / 2, self.kinks[-1] + 1]
@@ -63,7 +65,7 @@ class TwoLabels:
                 f"the law of the label is an integral over {len(target.expression.span)} "
                 f"directions, at most {MAX_DIRECTIONS} can be done with this loss"
             )
-        self._channels = [posterior_channel(target, resolution=i) for i in (0, 1)]
+        self._channels = [DiscreteChannel(essential_target(target), i) for i in (0, 1)]
 
     def given(
         self, xi: np.ndarray, c: np.ndarray, resolution: int = 0
