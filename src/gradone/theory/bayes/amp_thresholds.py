@@ -71,7 +71,7 @@ def amp_thresholds(target: Target | str) -> tuple[Stage, ...]:
     known_target = as_target(target)
     if not isinstance(known_target, Target):
         kind = type(known_target).__name__
-        raise OutOfRegime(f"thresholds of AMP are about the class Target, this one is a {kind}")
+        raise OutOfRegime(f"thresholds of AMP cover the class Target, and this one is a {kind}")
     if reason := posterior_obstacle(known_target):
         raise OutOfRegime(f"thresholds of AMP do not cover this target: {reason}")
     evolution = FramedEvolution(known_target)
