@@ -7,6 +7,11 @@ import pytest
 from scipy.special import ndtr
 
 import gradone as gd
+from gradone.channels.latent_averages import (
+    JointAverages,
+    ProbabilityAverages,
+    channel_averages,
+)
 from gradone.channels.probabilities import label_probabilities
 from gradone.channels.samples import SampleChannel
 
@@ -97,3 +102,48 @@ def test_more_than_four_variables_are_refused_unless_the_noise_can_be_averaged_o
     labels = gd.Target("sign(z + xi1)*sign(xi2 + 2)*sign(xi3 + 2)*sign(xi4 + 2)*sign(xi5 + 2)")
     assert label_probabilities(labels) is not None
     SampleChannel(labels).posterior(np.ones(1), np.zeros((1, 1)), V)
+
+
+# ---- averages for state evolution
+
+
+@pytest.mark.parametrize("m", [0.0, 0.3, 0.8])
+def test_information_of_probit_labels(m):
+    """J(m) = E[phi(t)^2/(Phi(t) Phi(-t))]/(1 - m + D), t = sqrt(m) G/sqrt(1 - m + D)."""
+    D = 0.5
+    x, w = np.polynomial.hermite_e.hermegauss(80)
+    width = 1 - m + D
+    t = math.sqrt(m / width) * x
+    known = float(w @ (gaussian(t) ** 2 / (ndtr(t) * ndtr(-t))) / w.sum() / width)
+    channel = channel_averages(gd.Target("sign(z + sqrt(0.5)*xi)"))
+    assert isinstance(channel, ProbabilityAverages)
+    assert channel.at(np.array([[m]])).information[0, 0] == pytest.approx(known, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    "text", ["sign(z1*z2 + 0.5*xi)", "sign(z + 0.7*xi)", "sign(z)*sign(xi + 1)"]
+)
+def test_two_rules_for_few_labels_agree(text):
+    """Probabilities given z, against slices of the label in r + q variables."""
+    target = gd.Target(text)
+    M = 0.4 * np.eye(target.r)
+    one, other = ProbabilityAverages(target), JointAverages(target)
+    (a, a_sources), (b, b_sources) = one.estimate(M), other.estimate(M)
+    for k in range(3):
+        error = sum(np.abs(s[k]) for s in (*a_sources, *b_sources))
+        assert (np.abs(np.subtract(a[k], b[k])) <= 3 * np.max(error) + 1e-6).all()
+
+
+def test_averages_of_noise_are_a_block_of_those_of_a_direction():
+    """J of z*xi at m is the z1-z1 entry of J of z1*z2 at diag(m, 0)."""
+    one = channel_averages(gd.Target("z*xi")).at(np.array([[0.3]]))
+    two = channel_averages(gd.Target("z1*z2")).at(np.diag([0.3, 0.0]))
+    assert one.information[0, 0] == pytest.approx(two.information[0, 0], rel=1e-12)
+    assert one.log_evidence == pytest.approx(two.log_evidence, rel=1e-12)
+
+
+def test_noise_of_the_index_shrinks_the_overlap():
+    """J of (z + sqrt(D) xi)^2 is that of z^2 at m/(1 + D), over (1 + D)."""
+    noisy = channel_averages(gd.Target("(z + 0.5*xi)**2")).at(np.array([[0.6]]))
+    plain = channel_averages(gd.Target("z**2")).at(np.array([[0.6 / 1.25]]))
+    assert noisy.information[0, 0] == pytest.approx(plain.information[0, 0] / 1.25, rel=1e-3)

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...channels.averages import PERFECT, Averages, ChannelAverages, total
+from ...channels.averages import PERFECT, Averages, total
+from ...channels.latent_averages import channel_averages
 from ...targets.target import Target
 from ._climb import Climb, climb
 from ._state_evolution import operator_on_symmetric, overlap_step, symmetric_basis
@@ -57,7 +58,7 @@ class StateEvolution:
 
     def __init__(self, target: Target) -> None:
         self.target, self.r = target, target.r
-        self.channel = ChannelAverages(target)
+        self.channel = channel_averages(target)
         self._known: dict[tuple[bytes, bool], Averages] = {}
         self._last_within: dict[bytes, tuple[float, np.ndarray]] = {}
 

@@ -25,11 +25,9 @@ class FramedEvolution:
     """
 
     def __init__(self, target: Target) -> None:
-        self.target, self.rows, inner = target, np.eye(target.r), target
-        if not target.q:
-            framed = natural_frame(target.expression)
-            self.rows, inner = framed.rows, Target.of(framed.expression, target.noise)
-        self.inner = StateEvolution(inner)
+        frame = natural_frame(target.joint, target.q)
+        self.target, self.rows = target, frame.rows[: len(frame.rows) - target.q, : target.r]
+        self.inner = StateEvolution(Target.of(frame.expression, target.noise, latent=target.q))
 
     def uninformed_curve(self, alphas: Iterable[float]) -> list[FixedPoint]:
         """Fixed points from an uninformed start; each alpha goes on from the one below."""

@@ -96,7 +96,7 @@ def amp_thresholds(target: Target | str) -> tuple[Stage, ...]:
 
 def _bounds(target: Target) -> tuple[Stage, ...]:
     """Stages with perfect knowledge of the earlier ones, where the analysis knows them."""
-    return () if target.q else learnability(target.expression, target.noise).stages
+    return learnability(target.joint, target.noise, target.q).stages
 
 
 def _closure(evolution: StateEvolution, known: Subspace) -> Subspace:

@@ -13,7 +13,8 @@ from ...base.errors import BadData
 from ...base.estimate import Estimate
 from ...channels import MAX_DIRECTIONS
 from ...channels.averages import Averages
-from ...targets.essential import essential
+from ...channels.probabilities import label_probabilities
+from ...targets.frame import natural_frame
 from ...targets.target import Target
 from .._registry import THEORIES, Theory
 from ._fixed_points import FixedPoint
@@ -129,11 +130,12 @@ class BayesAMPTheory(Theory):
 
 def posterior_obstacle(target: Target) -> str | None:
     """Why the posterior of a target's directions cannot be computed, or None."""
-    used = len(essential(target.expression).span) if not target.q else target.r + target.q
-    if used > MAX_DIRECTIONS:
+    used = len(natural_frame(target.joint).rows)
+    if used > MAX_DIRECTIONS and (target.r > MAX_DIRECTIONS or not label_probabilities(target)):
+        latent = " and latent variables" if target.q else ""
         return (
-            f"the target depends on {used} directions, the posterior is an integral over at "
-            f"most {MAX_DIRECTIONS}"
+            f"the target depends on {used} directions{latent}, the posterior is an integral over "
+            f"at most {MAX_DIRECTIONS}"
         )
     return None
 
