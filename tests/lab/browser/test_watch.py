@@ -46,7 +46,7 @@ def run_to_end(page: Any) -> None:
          {"random features", "giant gradient step", "one pass of SGD", "samples seen again"}),
         ("sign(z)", "bayes_amp,spectral_directions,sgd", "cosine2",
          {"message passing (AMP)", "spectral method", "one pass of SGD"}),
-        ("sight", "layerwise,dot_kernel_ridge", "excess_mse",
+        ("sight", "layerwise,two_layers,dot_kernel_ridge", "excess_mse",
          {"three layers", "two layers", "kernel"}),
     ],
     ids=["errors", "directions", "depth"],
