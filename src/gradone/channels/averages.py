@@ -26,7 +26,7 @@ from .tables import Table, index_pairs, orders, reach
 # deviations of the posterior; step of prior means in those of the prior (largest) and of the
 # posterior. By the number of directions: narrowest variance of a posterior that the cloud and its
 # slices resolve, and the same where labels are discrete.
-_SKIP = {0: 1, 1: 1, 2: 2, 3: 8, 4: 16}
+_SKIP = {0: 1, 1: 1, 2: 4, 3: 8, 4: 16}
 _SPACING = {0: 0.4, 1: 0.4, 2: 0.5, 3: 0.55, 4: 0.7}
 _FINER_VALUES = 0.7  # of the same where labels are discrete
 _STEPS = {1: (0.25, 0.3), 2: (0.45, 0.6), 3: (0.5, 0.65), 4: (0.75, 0.8)}
@@ -164,7 +164,7 @@ class ChannelAverages:
             _scaled(rough.plus(plain, -1.0), 0.5),
             _scaled(fewer.plus(plain, -1.0), 3.0),
             _scaled(plain._replace(log_evidence=0.0), self._spacing(self.r) ** 6 / 200),
-            Averages(0 * M, 0.0, _POWER_ERROR * self._power),
+            Averages(0 * M, 0.0, (_POWER_ERROR if self.labels.knots.size else 1e-5) * self._power),
         ]
         return plain.plus(noise, -1.0), sources
 
@@ -357,6 +357,8 @@ class ChannelAverages:
     def _cut(self, axes: int) -> tuple[Slices, np.ndarray]:
         """As many slices as a lattice of so many axes allows for, and their chances."""
         skip = _SKIP[min(axes + 2 * self.target.q, 4)]  # latent noise needs many points in each
+        if axes == self.r == 1:
+            skip *= 2
         if self.labels.groups > 1:
             skip = max(skip // 4, 1)
         if skip not in self._slices:

@@ -37,7 +37,7 @@ _JUMPS, _JUMP = 8, 4.0  # largest number of jumps of the moments, and their size
 _DENSITY_CELLS = 4096
 _SAME_VALUE = 1e-9
 _FREQUENT = 0.005  # share of a label that counts as a value of positive probability
-_POINTS = {1: 2**14, 2: 2**16, 3: 2**16, 4: 2**17}  # in each half, by directions and latent noise
+_POINTS = {1: 2**13, 2: 2**15, 3: 2**16, 4: 2**17}  # in each half, by directions and latent noise
 _MORE = 4  # times as many if labels are discrete or directions known: they need more
 _KNOWN = 96  # values of known directions
 
@@ -85,8 +85,8 @@ class Labels:
             * 4**finer
             * (_MORE if is_discrete or len(rows) else 1)
         )
-        count = int(count / np.sqrt(len(self.symmetries.maps)))
-        count = count // self.groups * self.groups
+        count = count / (np.sqrt(len(self.symmetries.maps)) * self.groups)
+        count = self.groups * 2 ** int(np.ceil(np.log2(count)))  # a power of two is balanced
         self.halves = tuple(_cloud(target, rows, self.free, self.groups, count, i) for i in (0, 1))
         self.values = [self._frequent(target, group) for group in range(self.groups)]
         most = max(len(values) for values in self.values)
@@ -130,7 +130,7 @@ class Labels:
         """(groups, knots) between which labels vary, with their noise."""
         if not self.noise:
             return self.levels
-        whole = Slices(self, 2, mixed=False)
+        whole = Slices(self, 4, mixed=False)
         count = max(FINEST // self.groups, 32)
         return self._balanced(np.array([_knots(*cells, count) for cells in whole.noisy_cells()]))
 
@@ -156,7 +156,7 @@ class Labels:
     def log_density(self) -> float:
         """Mean of the logarithm of the label's density (its probability where that is positive)."""
         if self.noise:
-            return Slices(self, 2, mixed=False).noisy_log_density()
+            return Slices(self, 4, mixed=False).noisy_log_density()
         y, weight = (np.concatenate([half[k] for half in self.halves]) for k in (1, 4))
         number, weight = np.concatenate(self.numbers), weight / weight.sum()
         rest = number < 0
@@ -284,7 +284,7 @@ class Slices:
         for group in range(self.labels.groups):
             centers, widths = self._column_laws(group)
             mine = sums.reshape(len(sums), self.labels.groups, -1)[:, group]
-            places = np.sort((centers[:, None] + widths[:, None] * np.linspace(-6, 6, 19)).ravel())
+            places = np.sort((centers[:, None] + widths[:, None] * np.linspace(-6, 6, 13)).ravel())
             below = ndtr((places[:, None] - centers) / widths) @ (mine[0] / mine[0].sum())
             edges = np.unique(np.interp(_quantiles(_CELLS), below, places))
             chances = ndtr((edges - centers[:, None]) / widths[:, None])
@@ -297,7 +297,7 @@ class Slices:
         chances = self._column_sums(half, self.slots[0], np.ones((1, len(half.y))))
         for group, chance in enumerate(chances.reshape(self.labels.groups, -1)):
             centers, widths = self._column_laws(group)
-            places = np.unique(centers[:, None] + widths[:, None] * np.linspace(-6, 6, 19))
+            places = np.unique(centers[:, None] + widths[:, None] * np.linspace(-6, 6, 13))
             x = (places[:, None] - centers) / widths
             density = np.exp(-(x**2) / 2) / (np.sqrt(2 * np.pi) * widths) @ (chance / chance.sum())
             density = np.maximum(density, 1e-300)
