@@ -272,5 +272,5 @@ def test_sam_climbs_where_the_theory_is_silent():
 def test_a_default_run_does_not_last_for_hours():
     _, steps, notes = chosen_steps(gd.Target("He4(z)"), read_training(width=2), 300)
     assert steps < 10**5
-    assert "this run is too short to learn" in notes[-1]
+    assert "This run is too short to learn" in notes[-1]
     assert "rule 'extragradient' with inner_step_size" in notes[-2]

@@ -35,6 +35,7 @@ _LARGEST = 1e3
 _TOLERANCE = 1e-6  # relative, of the root
 _PARTLY, _ALMOST = 0.5, 1 - 1e-4  # overlaps of learned directions at which others are looked at
 _ZERO = 1e-6  # of the information on a direction that counts as some
+_SAME = 1e-6  # difference of the projectors of equal subspaces
 _DEGENERATE = 1e-2  # relative distance of growth rates that counts as equal
 
 
@@ -140,13 +141,12 @@ def _next_opening(
             if high > _LARGEST:
                 return None
         threshold = root(lambda a: growth(a) - 1, low, high, tolerance=_TOLERANCE * high)
-        error = _error(evolution, threshold.value, known, growth)
         overlaps = np.linalg.eigvalsh(evolution.within(threshold.value, known.basis))
-        if (overlaps[evolution.r - known.dim :] > PERFECT).all():
-            exact = (b.threshold for b in bounds if b.subspace.dim - b.new.dim == known.dim)
-            near = [e for e in exact if abs(e.value - threshold.value) < 3 * error + e.error]
-            threshold = near[0] if near else Estimate(threshold.value, error, "iteration")
+        is_perfect = (overlaps[evolution.r - known.dim :] > PERFECT).all()
+        if is_perfect and (exact := _after(known, bounds)):
+            threshold = exact
         else:
+            error = _error(evolution, threshold.value, known, growth)
             threshold = Estimate(threshold.value, error, "iteration")
     M = evolution.within(threshold.value, known.basis)
     rates, modes = evolution.growth_modes(M, unknown)
@@ -156,6 +156,16 @@ def _next_opening(
     values, vectors = np.linalg.eigh(block)
     rows = vectors[:, values > _DEGENERATE * values[-1]].T
     return threshold, Subspace.span(rows, evolution.r)
+
+
+def _after(known: Subspace, bounds: tuple[Stage, ...]) -> Estimate | None:
+    """Threshold of the stage that opens if exactly `known` is known perfectly, if there is one."""
+    for stage in bounds:
+        earlier = stage.subspace.projector - stage.new.projector
+        is_next = np.abs(earlier - known.projector).max() < _SAME
+        if is_next and math.isfinite(stage.threshold.value):
+            return stage.threshold
+    return None
 
 
 def _error(
