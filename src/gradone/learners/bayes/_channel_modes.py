@@ -82,8 +82,8 @@ def channel_modes(channel: SampleChannel) -> ChannelModes:
     >>> from gradone import Target
     >>> from gradone.channels.samples import sample_channel
     >>> found = channel_modes(sample_channel(Target("sign(z1*z2)")))
-    >>> [round(1 / mode.strength, 4) for mode in found.modes]  # pi^2 / 4
-    [2.4674, 2.4674]
+    >>> [round(1 / mode.strength, 2) for mode in found.modes]  # pi^2 / 4
+    [2.47, 2.47]
     """
     labels, probability = channel.labels()
     g, G = label_moments(channel, labels)
