@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Callable
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
 from .errors import BadData
+from .units import check_range
 
 Labels = Literal["follow", "exact", "any"]
 
@@ -97,6 +99,7 @@ def check_fit(
     min_samples: int = 2,
     reset: bool = True,
     multi_output: bool = False,
+    fixed_units: str = "",
 ) -> tuple[Any, Any, Any]:
     """Training data of a learner, checked: the namespace of X, then X (n, d) and y (n,).
 
@@ -122,25 +125,32 @@ def check_fit(
         False for more data of a fitted learner: library and features must be those of the first.
     multi_output : bool
         Whether y may also be (n, k), several labels for each row.
+    fixed_units : str
+        Which of "X" and "y" the learner uses as they are ("Xy" for both); it brings the others to
+        unit size itself, so that any size in the range of floats will do.
     """
     if not reset:
         _check_namespace(learner, X, "partial_fit")
     if not _is_foreign(X):
         from sklearn.utils.validation import validate_data
 
-        X, y = validate_data(
-            learner,
-            X,
-            to_numpy(y) if _is_foreign(y) else y,
-            dtype=[np.float64, np.float32],
-            y_numeric=labels != "any",
-            multi_output=multi_output,
-            ensure_min_samples=min_samples,
-            reset=reset,
+        y = to_numpy(y) if _is_foreign(y) else y
+        X, y = in_our_words(
+            lambda: validate_data(
+                learner,
+                X,
+                y,
+                dtype=[np.float64, np.float32],
+                multi_output=multi_output,
+                ensure_min_samples=min_samples,
+                reset=reset,
+            )
         )
-        if labels != "any":
-            y = y.astype(X.dtype if labels == "follow" else np.float64, copy=False)
+        y = _check_labels(learner, y, X.shape[0], labels, multi_output)
+        if labels == "follow":
+            y = y.astype(X.dtype, copy=False)
         learner._namespace = np.__name__
+        _check_ranges(learner, X, y, fixed_units)
         return np, X, y
     xp, X = _check_in_place(learner, X, min_samples)
     if reset:
@@ -151,6 +161,7 @@ def check_fit(
     learner._namespace = xp.__name__
     y = to_numpy(y) if _is_foreign(y) else np.asarray(y)
     y = _check_labels(learner, y, X.shape[0], labels, multi_output)
+    _check_ranges(learner, to_numpy(X), y, fixed_units)
     if labels == "any":
         return xp, X, y
     return xp, X, like(X, y, dtype=None if labels == "follow" else xp.float64)
@@ -172,7 +183,9 @@ def check_new(learner: Any, X: Any, *, method: str = "predict") -> tuple[Any, An
 
     check_is_fitted(learner)
     if _check_namespace(learner, X, method) == np.__name__:
-        return np, validate_data(learner, X, dtype=[np.float64, np.float32], reset=False)
+        return np, in_our_words(
+            lambda: validate_data(learner, X, dtype=[np.float64, np.float32], reset=False)
+        )
     xp, X = _check_in_place(learner, X, 1)
     _check_features(learner, X)
     return xp, X
@@ -233,15 +246,54 @@ def _check_in_place(learner: Any, X: Any, min_samples: int) -> tuple[Any, Any]:
 def _check_labels(
     learner: Any, y: np.ndarray, n: int, labels: Labels, multi_output: bool
 ) -> np.ndarray:
-    """Labels of foreign inputs, checked."""
+    """Labels, checked: in float64 where they must be numbers, or are and come as objects."""
     name = type(learner).__name__
     if y.ndim not in ((1, 2) if multi_output else (1,)) or y.shape[0] != n:
         raise BadData(f"{name} needs one label for each of the {n} rows of X, got shape {y.shape}")
     if labels != "any":
         try:
-            y = y.astype(np.float64)
+            y = y.astype(np.float64, copy=False)
         except (TypeError, ValueError):
             raise BadData(f"{name} needs numbers as labels, got {y.dtype}") from None
+    elif y.dtype.kind == "O":
+        y = _plain_labels(y, name)
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         raise BadData(f"Input y of {name} contains NaN or infinity. Remove these rows.")
     return y
+
+
+def _plain_labels(y: np.ndarray, name: str) -> np.ndarray:
+    """Labels that are Python objects, as numbers or as text."""
+    kinds = {type(label) for label in y.ravel().tolist()}
+    if kinds <= {str, np.str_}:
+        return y.astype(str)
+    try:
+        if any(issubclass(kind, str | bytes) for kind in kinds):
+            raise TypeError
+        return y.astype(np.float64)  # as objects they would be classes, one for each row
+    except (TypeError, ValueError, OverflowError):
+        shown = ", ".join(sorted(kind.__name__ for kind in kinds))
+        raise BadData(
+            f"Unknown label type: {name} needs numbers or text in y, got {shown}"
+        ) from None
+
+
+def _check_ranges(learner: Any, X: np.ndarray, y: np.ndarray, fixed_units: str) -> None:
+    name = type(learner).__name__
+    check_range(X, f"X of {name}", dtype=X.dtype, fixed_units="X" in fixed_units)
+    if y.dtype.kind == "f":
+        # Predictions have the precision of X.
+        check_range(y, f"y of {name}", dtype=X.dtype, fixed_units="y" in fixed_units)
+
+
+_T = TypeVar("_T")
+
+
+def in_our_words(check: Callable[[], _T]) -> _T:
+    """What a check of scikit-learn returns; what it refuses is bad data."""
+    try:
+        return check()
+    except (TypeError, ValueError, OverflowError) as error:
+        if isinstance(error, BadData):
+            raise
+        raise BadData(str(error)) from None

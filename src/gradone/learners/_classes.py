@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
-from ..base.arrays import array_namespace, check_fit
+from ..base.arrays import array_namespace, check_fit, in_our_words
 from ..base.errors import BadData
 
 
@@ -25,8 +25,9 @@ class ClassLearner(ClassifierMixin):
 
     def _class_numbers(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
         """Checked inputs, and the number (n,) of the class of each row."""
-        _, X, y = check_fit(self, X, y, labels="any")
-        check_classification_targets(y)
+        fixed = "" if getattr(self, "standardize", True) else "X"
+        _, X, y = check_fit(self, X, y, labels="any", fixed_units=fixed)
+        in_our_words(lambda: check_classification_targets(y))
         self.classes_, which = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise BadData(

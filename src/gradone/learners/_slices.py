@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..base.errors import BadData
+
 MAX_CLASSES = 10
 """Labels with at most this many values are classes; more are an ordered quantity."""
 COSINES = 6
@@ -38,6 +40,11 @@ def slice_weights(
     values, which = np.unique(y, return_inverse=True)
     counts = np.bincount(which, row_weights)
     if len(values) <= MAX_CLASSES or y.dtype.kind not in "biuf":
+        if len(values) > max(MAX_CLASSES, len(y) // 2):
+            raise BadData(
+                f"y has {len(values)} different labels of type {y.dtype} in {len(y)} rows: each "
+                "would be a class of its own. Give numbers, or labels that repeat."
+            )
         functions = (which[:, None] == np.arange(len(values))).astype(float)
     else:
         # Middle of the ranks that equal labels share: they are never parted.

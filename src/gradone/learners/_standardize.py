@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from ..base.arrays import array_namespace, like, to_numpy
+from ..base.errors import BadData
+from ..base.units import units
 
 _BLOCK_BYTES = 1 << 24  # 16 MB: large enough for matrix products, small enough for the cache
 _ROUNDING = 8  # a column whose spread is this many units of rounding of its size is constant
@@ -84,26 +86,58 @@ def standardization(
     n, d = X.shape
     blocks = row_blocks(n, rows or chunk_rows(d))
     count = None if row_weights is None else like(X, row_weights[:, None])
+    unit = units(to_numpy(X))
+    inverse = None if (unit == 1).all() else like(X, 1 / unit)
 
-    def mean_of(function: Callable[[Any], Any]) -> np.ndarray:
+    def mean_of(function: Callable[[Any], Any], center: Any) -> np.ndarray:
         total = np.zeros(d)
         for part in blocks:
-            values = function(X[part, :])
+            shifted = X[part, :] - center
+            values = function(shifted if inverse is None else shifted * inverse)
             total += _sums(values if count is None else values * count[part, :])
         return total / n
 
     # The first row is taken off before summing: a constant column then has exactly no spread.
-    mean = to_numpy(X[:1, :])[0] + mean_of(lambda block: block - X[:1, :])
-    center = like(X, mean)
-    scale = np.sqrt(mean_of(lambda block: (block - center) ** 2))
-    unit = float(array_namespace(X).finfo(X.dtype).eps)
-    scale[scale <= _ROUNDING * unit * np.abs(mean)] = 0.0
-    warn_of_constant_columns(scale, owner)
+    mean = to_numpy(X[:1, :])[0] + unit * mean_of(lambda rows: rows, X[:1, :])
+    scale = unit * np.sqrt(mean_of(lambda rows: rows**2, like(X, mean)))
+    info = array_namespace(X).finfo(X.dtype)
+    scale[scale <= _ROUNDING * float(info.eps) * np.abs(mean)] = 0.0
+    check_spread(scale, owner, least=4 * float(info.smallest_normal))
     return Standardization(mean, scale)
 
 
-def warn_of_constant_columns(scale: np.ndarray, owner: str) -> None:
-    """One warning that names the columns whose scale is 0."""
+def label_scale(y: np.ndarray) -> tuple[float, float]:
+    """Mean of labels (n,) and their standard deviation, of any size in the range of floats.
+
+    Examples
+    --------
+    >>> label_scale(np.array([1e300, 3e300]))
+    (2e+300, 1e+300)
+    """
+    unit = float(units(y))
+    return unit * float(np.mean(y / unit)), unit * float(np.std(y / unit))
+
+
+def check_spread(
+    scale: np.ndarray, owner: str, *, least: float = 4 * float(np.finfo(float).smallest_normal)
+) -> None:
+    """One warning that names the columns whose scale is 0; an error if one can not be divided by.
+
+    Parameters
+    ----------
+    scale : ndarray (d,)
+        Standard deviations of the columns.
+    owner : str
+        Name of the learner.
+    least : float
+        Smallest scale with an inverse.
+    """
+    if ((scale > 0) & (scale < least)).any():
+        place = int(np.argmax((scale > 0) & (scale < least)))
+        raise BadData(
+            f"column {place} of X varies by {scale[place]:.3g} only, at the end of the range of "
+            f"floats. {owner} cannot use it: measure in other units, or leave the column out."
+        )
     constant = np.flatnonzero(scale == 0)
     if len(constant):
         shown = ", ".join(map(str, constant[:5])) + (", ..." if len(constant) > 5 else "")

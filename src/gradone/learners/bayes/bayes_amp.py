@@ -188,7 +188,7 @@ class BayesAMP(
         """
         self._check_parameters()
         channel = sample_channel(self.channel)
-        _, X, y = check_fit(self, X, y, labels="exact")
+        _, X, y = check_fit(self, X, y, labels="exact", fixed_units="y")
         y = to_numpy(y)
         channel.check_labels(y)
         columns = standardization(X, owner=type(self).__name__, rows=self.chunk_size)

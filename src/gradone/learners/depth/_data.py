@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .._standardize import chunk_rows, row_blocks, warn_of_constant_columns
+from .._standardize import check_spread, chunk_rows, row_blocks
 from ..giant._input_moments import InputMoments
 from ..lazy._validation import held_out_rows
 
@@ -108,7 +108,7 @@ def split_data(
     moments = InputMoments(d)
     # In float64 whatever the precision of X: the same numbers give the same network.
     moments.add((X[part].astype(np.float64, copy=False), y[part]) for part in blocks)
-    warn_of_constant_columns(moments.scale, owner)
+    check_spread(moments.scale, owner)
     varies = moments.scale > 0
     factor = np.divide(1.0, moments.scale, out=np.zeros(d), where=varies)
     scales = Scales(moments.mean, factor, moments.label_mean, moments.label_scale or 1.0)

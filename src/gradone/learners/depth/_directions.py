@@ -15,6 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...base.errors import BadData
+
 _CHANCE = 1e-3  # that a linear part of pure noise is taken for a direction
 _HIDDEN_FROM, _HIDDEN_WEIGHT = 0.85, 0.3  # eigenvalue over edge, weight of a row along it
 _SHARE_OF_SPREAD = 1e-9  # directions in which the inputs vary less than this do not vary
@@ -181,6 +183,12 @@ def label_spectrum(X: np.ndarray, t: np.ndarray) -> LabelSpectrum:
     varies = variances > max(_SHARE_OF_SPREAD, variances[-1] * 1e-6)
     axes = (principal[:, varies] / np.sqrt(variances[varies])).T
     m = len(axes)
+    if not m or not t.any():
+        what = "inputs" if not m else "labels"
+        raise BadData(
+            f"the {what} of the {n} row(s) to learn from are all equal: nothing depends on "
+            "anything. Use more rows, and columns that vary."
+        )
     weights = t.astype(X.dtype)
     # The mean of t is 0, so that the mean of the inputs enters by the linear part alone.
     slope = (weights @ X).astype(np.float64) / n

@@ -164,7 +164,8 @@ class DeepLearner(CallbackSupportMixin, RegressorMixin, BaseEstimator):
 
     def _mse(self, errors: np.ndarray) -> float:
         """Mean square in units of the labels."""
-        return self._scales.label_scale**2 * float(np.mean(errors**2))
+        scale = self._scales.label_scale
+        return scale * scale * float(np.mean(errors**2))
 
     # ---- what was learned
 
@@ -212,7 +213,8 @@ class DeepLearner(CallbackSupportMixin, RegressorMixin, BaseEstimator):
         import xarray as xr
 
         records = {key: np.array(values) for key, values in self._history.items()}
-        steps, unit = records.pop("step"), self._scales.label_scale**2
+        scale = self._scales.label_scale
+        steps, unit = records.pop("step"), scale * scale
         return xr.Dataset(
             {key: ("step", unit * values) for key, values in records.items()},
             coords={"step": steps.astype(int)},

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import closing
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
@@ -21,7 +22,7 @@ from ...targets.activation import Activation
 from ...targets.sampled import whole_number
 from .._callbacks import CallbackSupportMixin, fit_steps, with_callbacks
 from .._feature_map import FeatureMap
-from .._standardize import chunk_rows, row_blocks, warn_of_constant_columns
+from .._standardize import check_spread, chunk_rows, row_blocks
 from ..lazy._frozen_features import check_number
 from ._agreement import confirmed_directions
 from ._gradient import FirstLayer, GradientSum
@@ -94,7 +95,8 @@ class MovedFeatures(CallbackSupportMixin, RegressorMixin, BaseEstimator):
             Itself.
         """
         self._check_parameters()
-        _, X, y = check_fit(self, X, y, labels="exact")
+        units = "" if self.standardize else "Xy"
+        _, X, y = check_fit(self, X, y, labels="exact", fixed_units=units)
         rows, labels = to_numpy(X), to_numpy(y)
         self._rng = np.random.default_rng(self.random_state)
         order = self._rng.permutation(len(labels)) if self.shuffle else None
@@ -151,7 +153,7 @@ class MovedFeatures(CallbackSupportMixin, RegressorMixin, BaseEstimator):
                         f"the weights of {type(self).__name__} are infinite after step "
                         f"{step.index + 1}: use a smaller step_size, or standardize=True"
                     )
-                mse = self.label_scale_**2 * gradient.mean_square
+                mse = self.label_scale_ * self.label_scale_ * gradient.mean_square
                 step.metadata["train_mse"] = mse
                 kept = layer.weights.copy() if self.keep_weights else None
                 norm = float(np.linalg.norm(downhill)) / math.sqrt(self.width)
@@ -172,25 +174,25 @@ class MovedFeatures(CallbackSupportMixin, RegressorMixin, BaseEstimator):
     def _find_scales(self, source: Rows, used: int, template: Any) -> None:
         """Centre and scale of inputs and labels, and the linear part of the rows of the steps."""
         d = source.d
-        mean, scale, slope = np.zeros(d), np.ones(d), np.zeros(d)
+        mean, scale, self._slope = np.zeros(d), np.ones(d), np.zeros(d)
         self.label_mean_, self.label_scale_ = 0.0, 1.0
         if self.standardize or self.preprocess:
             reader, moments = source.reader(), InputMoments(d)
             moments.add(reader.take(used))
-            label_mean, slope = moments.label_mean, moments.label_slope
+            label_mean, seen = moments.label_mean, deepcopy(moments)
             moments.add(reader.take())
             if moments.label_scale == 0:
                 raise BadData(
                     f"all {moments.n} labels are equal to {label_mean:g}: there is nothing to learn"
                 )
             if self.standardize:
-                warn_of_constant_columns(moments.scale, type(self).__name__)
+                check_spread(moments.scale, type(self).__name__)
                 mean, scale = moments.mean, np.where(moments.scale > 0, moments.scale, 1.0)
                 self.label_scale_ = moments.label_scale
             self.label_mean_ = label_mean
+            if self.preprocess:
+                self._slope = seen.slope(scale, self.label_scale_)
         self.mean_, self.scale_ = like(template, mean), like(template, scale)
-        slope = slope / (scale * self.label_scale_) if self.preprocess else np.zeros(d)
-        self._slope = slope
 
     def _scaled(self, blocks: Iterator[Block]) -> Iterator[Block]:
         """Rows as the network sees them: standardized, labels without their linear part."""
@@ -235,7 +237,8 @@ class MovedFeatures(CallbackSupportMixin, RegressorMixin, BaseEstimator):
         both = used + held_out
         coefficients, intercept = both.fitted([ridge])[0]
         self.ridge_ = ridge
-        self.train_mse_ = self.label_scale_**2 * both.mean_square(coefficients, intercept)
+        mse = both.mean_square(coefficients, intercept)
+        self.train_mse_ = self.label_scale_ * self.label_scale_ * mse
         linear = self._slope + (coefficients[p:] / math.sqrt(p) if extra else 0.0)
         self.readout_ = like(template, coefficients[:p])
         self.linear_, self.intercept_ = like(template, linear), intercept
@@ -257,7 +260,8 @@ class MovedFeatures(CallbackSupportMixin, RegressorMixin, BaseEstimator):
         estimator
             Itself.
         """
-        _, X, y = check_fit(self, X, y, labels="exact", reset=False)
+        units = "" if self.standardize else "Xy"
+        _, X, y = check_fit(self, X, y, labels="exact", reset=False, fixed_units=units)
         rows, labels = to_numpy(X), to_numpy(y)
         source = array_rows(rows, labels, rows=self._chunk(rows))
         moments = InputMoments(source.d)

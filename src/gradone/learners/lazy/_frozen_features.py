@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ...base.arrays import array_namespace, check_new, like, to_numpy
 from ...base.errors import BadData, did_you_mean
+from ...base.units import units
 from ...targets.activation import Activation
 from ...targets.sampled import whole_number
 from .._feature_map import FeatureMap, random_rows
@@ -57,13 +58,13 @@ class FrozenFeatures(BaseEstimator):
         self._check_parameters()
         X, y = self._checked(X, y)
         rng = np.random.default_rng(self.random_state)
-        rows, Y = to_numpy(X), _as_columns(y)
+        rows, (Y, unit) = to_numpy(X), self._in_units(y)
         features = self._begin(X, rng)
         ridge = self.ridge
         if ridge is None:
             ridge = self._chosen_ridge(features, rows, Y, rng)
         readout = self._readouts(features, rows, Y, [ridge])[0]
-        self._store(X, ridge, readout, single=y.ndim == 1)
+        self._store(X, ridge, readout, unit, single=y.ndim == 1)
         return self
 
     def fit_path(self, X: Any, y: Any, ridge: Sequence[float]) -> list[Any]:
@@ -94,10 +95,11 @@ class FrozenFeatures(BaseEstimator):
         rng = np.random.default_rng(first.random_state)
         features = first._begin(X, rng)
         common = {k: v for k, v in vars(first).items() if k not in first.get_params(deep=False)}
-        readouts = first._readouts(features, to_numpy(X), _as_columns(y), ridges)
+        Y, unit = first._in_units(y)
+        readouts = first._readouts(features, to_numpy(X), Y, ridges)
         for learner, value, readout in zip(learners, ridges, readouts, strict=True):
             vars(learner).update(common)
-            learner._store(X, value, readout, single=y.ndim == 1)
+            learner._store(X, value, readout, unit, single=y.ndim == 1)
         return learners
 
     def _begin(self, X: Any, rng: np.random.Generator) -> FeatureMap:
@@ -157,8 +159,19 @@ class FrozenFeatures(BaseEstimator):
             losses.append(float(value.mean()))
         return ridges[int(np.argmin(losses))]
 
-    def _store(self, X: Any, ridge: float, readout: Readout, *, single: bool) -> None:
-        """Keep what was learned."""
+    def _in_units(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+        """Labels (n, k) in units of theirs, in which least squares are linear, and the units."""
+        Y = y[:, None] if y.ndim == 1 else y
+        if self.loss != "square":
+            return Y, None
+        unit = units(Y)
+        return Y / unit, unit
+
+    def _store(
+        self, X: Any, ridge: float, readout: Readout, unit: np.ndarray | None, *, single: bool
+    ) -> None:
+        """Keep what was learned, from labels in a unit."""
+        readout = readout if unit is None else readout.times(unit)
         double, coefficients = array_namespace(X).float64, readout.coefficients
         self.ridge_ = ridge
         self.readout_ = like(X, coefficients[:, 0] if single else coefficients.T, dtype=double)
@@ -224,10 +237,6 @@ class FrozenFeatures(BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.array_api_support = True
         return tags
-
-
-def _as_columns(y: np.ndarray) -> np.ndarray:
-    return y[:, None] if y.ndim == 1 else y
 
 
 def check_number(name: str, value: Any, *, zero: bool = False, loss: str = "") -> None:

@@ -12,6 +12,7 @@ from ...base.arrays import array_namespace, check_fit, check_new, like, to_numpy
 from ...base.cost import Cost, Need
 from ...base.errors import BadData, did_you_mean
 from ...base.memory import require_memory
+from ...base.units import units
 from ...targets.activation import Activation
 from ...targets.sampled import whole_number
 from .._registry import LEARNERS
@@ -159,13 +160,20 @@ class DotKernelRidge(RegressorMixin, BaseEstimator):
         DotKernelRidge
             Itself.
         """
-        _, X, y = check_fit(self, X, y, labels="exact", multi_output=True)
-        gram, labels = self._begin(X), to_numpy(y)
+        X, labels, unit = self._checked(X, y)
+        gram = self._begin(X)
         ridge = self.ridge
         if ridge is None:
             ridge = self._chosen_ridge(gram, labels)
-        self._store(X, ridge, *self._solutions(gram, labels, [ridge])[0])
+        self._store(X, ridge, unit, *self._solutions(gram, labels, [ridge])[0])
         return self
+
+    def _checked(self, X: Any, y: Any) -> tuple[Any, np.ndarray, np.ndarray]:
+        """Inputs, labels in units of theirs, and the units: the fit is linear in the labels."""
+        fixed = "" if self.standardize else "X"
+        _, X, y = check_fit(self, X, y, labels="exact", multi_output=True, fixed_units=fixed)
+        unit = units(to_numpy(y))
+        return X, to_numpy(y) / unit, unit
 
     def fit_path(self, X: Any, y: Any, ridge: Sequence[float]) -> list[DotKernelRidge]:
         """Learners for many values of the ridge, from one decomposition.
@@ -191,13 +199,13 @@ class DotKernelRidge(RegressorMixin, BaseEstimator):
         for learner in learners:
             learner._kernel()
         first = learners[0]
-        _, X, y = check_fit(first, X, y, labels="exact", multi_output=True)
+        X, labels, unit = first._checked(X, y)
         gram = first._begin(X)
         common = {k: v for k, v in vars(first).items() if k not in first.get_params(deep=False)}
-        solutions = first._solutions(gram, to_numpy(y), ridges)
+        solutions = first._solutions(gram, labels, ridges)
         for learner, value, solution in zip(learners, ridges, solutions, strict=True):
             vars(learner).update(common)
-            learner._store(X, value, *solution)
+            learner._store(X, value, unit, *solution)
         return learners
 
     def predict(self, X: Any) -> Any:
@@ -312,8 +320,8 @@ class DotKernelRidge(RegressorMixin, BaseEstimator):
 
     def _solutions(
         self, gram: np.ndarray, y: np.ndarray, ridges: Sequence[float]
-    ) -> list[tuple[np.ndarray, np.ndarray, float]]:
-        """Coefficients, constants and training error for every value of the ridge."""
+    ) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Coefficients, constants and training errors for every value of the ridge."""
         labels = y.reshape(len(y), -1)
         center, means = np.zeros(labels.shape[1]), np.zeros(len(y))
         if self.fit_intercept:
@@ -325,7 +333,7 @@ class DotKernelRidge(RegressorMixin, BaseEstimator):
         for ridge, alpha in zip(ridges, system.solutions(ridges), strict=True):
             errors = ridge * alpha if ridge > system.rounding else system.residuals(alpha)
             constants = (center - means @ alpha).reshape(y.shape[1:])
-            found.append((alpha.reshape(y.shape), constants, float(np.mean(errors**2))))
+            found.append((alpha.reshape(y.shape), constants, np.mean(errors**2, axis=0)))
         return found
 
     def _chosen_ridge(self, gram: np.ndarray, y: np.ndarray) -> float:
@@ -340,10 +348,18 @@ class DotKernelRidge(RegressorMixin, BaseEstimator):
         return ridges[int(np.argmin(errors))]
 
     def _store(
-        self, X: Any, ridge: float, alpha: np.ndarray, constants: np.ndarray, train_mse: float
+        self,
+        X: Any,
+        ridge: float,
+        unit: np.ndarray,
+        alpha: np.ndarray,
+        constants: np.ndarray,
+        mse: np.ndarray,
     ) -> None:
         double = array_namespace(X).float64
-        self.ridge_, self.train_mse_ = ridge, train_mse
+        with np.errstate(over="ignore"):  # a square that floats cannot hold is infinite
+            self.ridge_, self.train_mse_ = ridge, float(np.mean(mse * unit * unit))
+        alpha, constants = alpha * unit, constants * unit
         self.dual_coef_ = like(X, alpha, dtype=double)
         single = constants.ndim == 0
         self.intercept_ = float(constants) if single else like(X, constants, dtype=double)

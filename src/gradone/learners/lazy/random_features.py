@@ -163,7 +163,8 @@ class RandomFeatures(RegressorMixin, FrozenFeatures):
         return like(X, outputs if self.readout_.ndim == 2 else outputs[:, 0])
 
     def _checked(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
-        _, X, y = check_fit(self, X, y, labels="exact", multi_output=True)
+        fixed = ("" if self.standardize else "X") + ("" if self.loss == "square" else "y")
+        _, X, y = check_fit(self, X, y, labels="exact", multi_output=True, fixed_units=fixed)
         return X, to_numpy(y).astype(np.float64, copy=False)
 
     def _check_parameters(self) -> None:

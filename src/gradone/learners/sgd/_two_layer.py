@@ -14,7 +14,7 @@ from ...base.errors import BadData, NotConverged
 from ...targets.sampled import whole_number
 from ...targets.student import INITS
 from ...targets.training import TrainedStudent, check_decay, read_training
-from .._standardize import chunk_rows, row_blocks, standardization
+from .._standardize import chunk_rows, label_scale, row_blocks, standardization
 from ._machine import Network
 
 _SHARE = 0.25  # of the largest stable step
@@ -52,6 +52,11 @@ class TwoLayerLearner(RegressorMixin, BaseEstimator):
         for part in row_blocks(len(rows), self.chunk_size or chunk_rows(rows.shape[1])):
             out[part] = network(self._inputs(rows[part]))
         return like(X, self.label_mean_ + self.label_scale_ * out)
+
+    @property
+    def _fixed_units(self) -> str:
+        """What the network sees as it is."""
+        return "" if self.standardize else "Xy"
 
     def _network(self) -> Network:
         """The network that was learned."""
@@ -93,8 +98,8 @@ class TwoLayerLearner(RegressorMixin, BaseEstimator):
         if self.standardize:
             columns = standardization(rows, owner=type(self).__name__, rows=self.chunk_size)
             mean, scale = columns.mean, np.where(columns.scale > 0, columns.scale, 1.0)
-            self.label_mean_ = float(np.mean(y))
-            self.label_scale_ = float(np.std(y)) or 1.0
+            self.label_mean_, spread = label_scale(y)
+            self.label_scale_ = spread or 1.0
         self.mean_, self.scale_ = like(X, mean), like(X, scale)
         self._reused = reused
         if student.step_size == "auto":

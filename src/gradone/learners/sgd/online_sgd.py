@@ -195,7 +195,7 @@ class OnlineSGD(CallbackSupportMixin, TwoLayerLearner):
         OnlineSGD
             Itself.
         """
-        _, X, y = check_fit(self, X, y, labels="exact")
+        _, X, y = check_fit(self, X, y, labels="exact", fixed_units=self._fixed_units)
         rng = np.random.default_rng(self.random_state)
         network = self._start(X, to_numpy(y), rng)
         order = rng.permutation(X.shape[0]) if self.shuffle else None
@@ -218,7 +218,15 @@ class OnlineSGD(CallbackSupportMixin, TwoLayerLearner):
             Itself.
         """
         first = not hasattr(self, "weights_")
-        _, X, y = check_fit(self, X, y, labels="exact", reset=first, min_samples=2 if first else 1)
+        _, X, y = check_fit(
+            self,
+            X,
+            y,
+            labels="exact",
+            reset=first,
+            min_samples=2 if first else 1,
+            fixed_units=self._fixed_units,
+        )
         if first:
             network = self._start(X, to_numpy(y), np.random.default_rng(self.random_state))
         else:
@@ -272,8 +280,8 @@ class OnlineSGD(CallbackSupportMixin, TwoLayerLearner):
         return b * max(1, -(-rows // b))
 
     def _record(self, network: Network, errors: np.ndarray) -> None:
-        squares = (self.label_scale_ * errors) ** 2
+        squares, unit = errors**2, self.label_scale_ * self.label_scale_
         spread = squares.std(ddof=1) / math.sqrt(len(squares)) if len(squares) > 1 else math.nan
         norms = np.linalg.norm(network.weights.astype(np.float64), axis=1)
         step = self.n_iter_ + network.updates
-        self._records.append((step, float(squares.mean()), float(spread), norms))
+        self._records.append((step, unit * float(squares.mean()), unit * float(spread), norms))

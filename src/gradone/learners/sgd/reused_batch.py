@@ -200,7 +200,7 @@ class ReusedBatch(CallbackSupportMixin, TwoLayerLearner):
             Itself.
         """
         whole_number("steps", self.steps)
-        _, X, y = check_fit(self, X, y, labels="exact")
+        _, X, y = check_fit(self, X, y, labels="exact", fixed_units=self._fixed_units)
         n = X.shape[0]
         batch = n if self.batch_size is None else whole_number("batch_size", self.batch_size)
         batch = min(batch, n)
@@ -264,7 +264,7 @@ class ReusedBatch(CallbackSupportMixin, TwoLayerLearner):
         return self._records[-1]
 
     def _mean_square(self, errors: np.ndarray) -> float:
-        return float(np.mean((self.label_scale_ * errors) ** 2))
+        return self.label_scale_ * self.label_scale_ * float(np.mean(errors**2))
 
 
 @dataclass

@@ -7,6 +7,7 @@ import numpy as np
 from ...base.arrays import array_namespace
 from ...base.cost import Cost
 from ...base.errors import BadData
+from ...base.units import units
 from .._memory import matrices_of
 from .._permutation_test import largest_eigenvalue
 from .._registry import LEARNERS
@@ -118,7 +119,7 @@ class PHD(OneMatrixFinder):
         self.random_state = random_state
 
     def _functions(self, inputs: WhitenedInputs, y: np.ndarray) -> np.ndarray:
-        return y[:, None]
+        return y[:, None] / units(y)  # only its shape counts
 
     def _restored(self, inputs: WhitenedInputs, group: list[np.ndarray]) -> list[np.ndarray]:
         labels = np.concatenate(group, axis=1)

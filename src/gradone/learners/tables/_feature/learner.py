@@ -19,7 +19,7 @@ from ..._callbacks import CallbackSupportMixin, fit_steps, with_callbacks
 from ..._found import Found
 from ..._sliced_spectrum import sliced_directions
 from ..._slices import slice_weights
-from ..._standardize import Standardization, row_blocks, warn_of_constant_columns
+from ..._standardize import Standardization, check_spread, row_blocks
 from ..._whitening import whitened
 from .checks import FEW_ROWS, refuse_text, warn_of_columns, warn_of_few_rows
 from .diagnosis import diagnosis
@@ -117,7 +117,7 @@ class FeatureLearner(
         )
         weights = weights / weights.mean()
         self._columns, self._labels = scaling(inputs, weights), scaling(labels, weights)
-        warn_of_constant_columns(self._columns.scale, owner)
+        check_spread(self._columns.scale, owner)
         warn_of_few_rows(len(inputs), owner)
         rows = Rows(self._columns(inputs), self._labels(labels), weights)
         if rows.X.shape[1] and rows.Y.shape[1]:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ....base.units import units
+
 _HELD_OUT = 5  # a single split holds out one row in five
 _MOST_COLUMNS = 2000  # beyond these distances would cost more than the fit
 _DIGITS = 9  # of the leverage of a row, beyond which it is rounding
@@ -83,9 +85,10 @@ class Scaling:
 
 def scaling(values: np.ndarray, weights: np.ndarray) -> Scaling:
     """Centre and scale of the columns of a table."""
+    unit = units(values)
     shift = values[0]  # taken off first: a constant column then has exactly no spread
-    mean = shift + weights @ (values - shift) / weights.sum()
-    scale = np.sqrt(weights @ (values - mean) ** 2 / weights.sum())
+    mean = shift + unit * (weights @ ((values - shift) / unit) / weights.sum())
+    scale = unit * np.sqrt(weights @ ((values - mean) / unit) ** 2 / weights.sum())
     scale[scale <= 8 * np.finfo(float).eps * np.abs(mean)] = 0.0
     return Scaling(mean, scale)
 
