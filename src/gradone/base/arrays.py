@@ -282,8 +282,13 @@ def _check_ranges(learner: Any, X: np.ndarray, y: np.ndarray, fixed_units: str) 
     name = type(learner).__name__
     check_range(X, f"X of {name}", dtype=X.dtype, fixed_units="X" in fixed_units)
     if y.dtype.kind == "f":
-        # Predictions have the precision of X.
-        check_range(y, f"y of {name}", dtype=X.dtype, fixed_units="y" in fixed_units)
+        check_range(y, f"y of {name}", dtype=X.dtype)  # predictions have the precision of X
+        if "y" in fixed_units:
+            check_range(y, f"y of {name}", dtype=y.dtype, fixed_units=True)
+
+
+class _BadType(BadData, TypeError):
+    """Data of a type that cannot be used; scikit-learn expects a TypeError."""
 
 
 _T = TypeVar("_T")
@@ -292,8 +297,9 @@ _T = TypeVar("_T")
 def in_our_words(check: Callable[[], _T]) -> _T:
     """What a check of scikit-learn returns; what it refuses is bad data."""
     try:
-        return check()
-    except (TypeError, ValueError, OverflowError) as error:
-        if isinstance(error, BadData):
-            raise
+        with np.errstate(all="ignore"):  # it sums to find infinities
+            return check()
+    except TypeError as error:
+        raise _BadType(str(error)) from None
+    except (ValueError, OverflowError) as error:
         raise BadData(str(error)) from None

@@ -410,7 +410,7 @@ def test_bad_parameters_of_one_of_them_are_refused():
         SIR(n_slices=1).fit(X, X[:, 0])
     with pytest.raises(gd.BadData, match="residuals must be True or False, got 'no'"):
         PHD(residuals="no").fit(X, X[:, 0])
-    with pytest.raises(ValueError, match="could not convert string to float"):
+    with pytest.raises(ValueError, match="needs numbers as labels"):
         PHD().fit(X, np.repeat(["a", "b"], 25))
 
 

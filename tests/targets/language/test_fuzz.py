@@ -1,6 +1,7 @@
 """Ten thousand broken inputs: each is an expression or a GradoneError, and quickly."""
 
 import json
+import re
 import subprocess
 import sys
 import textwrap
@@ -12,15 +13,16 @@ from functools import partial
 import numpy as np
 import pytest
 
+import gradone as gd
 from gradone.base.errors import GradoneError
 from gradone.targets.language.expression import Expression
 from gradone.targets.language.functions import FUNCTIONS
 
 from ...reference_work import reference_time
-from .grammar import sample
+from .grammar import chooser, grow, sample
 from .test_parser import HOSTILE
 
-SECONDS = 0.05
+SECONDS, TARGET_SECONDS = 0.05, 0.5
 TOKENS = [
     *FUNCTIONS, *"+-*/^(),()()", "**", "z", "pi", "0", "1", "2.5", "1e6", "1e-30", ".5", "12", " ",
     *(f"z{i}" for i in range(12)), "__class__", "lambda", ".", "e", "_", "=", "[", "]", ":", "\n",
@@ -85,11 +87,26 @@ def wide(rng):
     return text if rng.random() < 0.97 else text * 1000
 
 
-def seconds_to_read(text):
+def nested(rng):
+    """Whole targets, deeper than in other tests, with large constants and latent noise inside."""
+    choose = chooser(rng)
+    constant = grow(lambda options: choose([o for o in options if str(o)[:1] != "z"] or ["9"]), 5)
+    towers = ["exp(" * k + "1" + ")" * k for k in range(1, 8)]
+    leaves = [constant, *towers, "1e300", "1e-300", "9**9**9", "0", "xi", "xi2", "1e400"]
+    text = grow(choose, choose(range(2, 7)), choose(range(1, 5)))
+    for _ in range(int(rng.integers(4))):
+        places = [i for i, letter in enumerate(text) if letter in "z123"]
+        if places:
+            i = choose(places)
+            text = f"{text[:i]}({choose(leaves)}){text[i + 1 :]}"
+    return re.sub(r"\)(\d)", r")*\1", text)
+
+
+def seconds_to_read(text, kind=Expression):
     """CPU time of this thread; any exception but ours goes through."""
     start = time.thread_time()
     try:
-        Expression(text)
+        kind(text)
     except GradoneError:
         pass
     return time.thread_time() - start
@@ -119,6 +136,22 @@ def test_fuzzed_text_is_read_or_refused_within_50_ms(make, count, rng):
                 spent = reference_time(partial(seconds_to_read, text))
             slowest, culprit = max((slowest, culprit), (spent, text))
     assert slowest < SECONDS, f"{slowest * 1e3:.0f} ms for {culprit[:2000]!r}"
+
+
+@pytest.mark.parametrize(
+    "count", [300, pytest.param(20_000, marks=pytest.mark.slow)], ids=["few", "many"]
+)
+def test_fuzzed_targets_are_admitted_or_refused(count, rng):
+    """A target takes at most half a second. Failed before: "exp(exp(exp(exp(exp(1)))))*z1"."""
+    slowest, culprit = 0.0, ""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for text in ["exp(exp(exp(exp(exp(1)))))*z1", *(nested(rng) for _ in range(count))]:
+            spent = seconds_to_read(text, gd.Target)
+            if spent > TARGET_SECONDS:
+                spent = reference_time(partial(seconds_to_read, text, gd.Target))
+            slowest, culprit = max((slowest, culprit), (spent, text))
+    assert slowest < TARGET_SECONDS, f"{slowest * 1e3:.0f} ms for {culprit[:2000]!r}"
 
 
 def test_a_megabyte_is_refused_at_once():

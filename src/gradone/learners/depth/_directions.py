@@ -183,7 +183,7 @@ def label_spectrum(X: np.ndarray, t: np.ndarray) -> LabelSpectrum:
     varies = variances > max(_SHARE_OF_SPREAD, variances[-1] * 1e-6)
     axes = (principal[:, varies] / np.sqrt(variances[varies])).T
     m = len(axes)
-    if not m or not t.any():
+    if not m or t.min() == t.max():
         what = "inputs" if not m else "labels"
         raise BadData(
             f"the {what} of the {n} row(s) to learn from are all equal: nothing depends on "

@@ -200,7 +200,7 @@ def _growth(node: Node, parts: list[Growth]) -> Growth:
 
 
 def _growth_of_exponential(argument: Node, size: Growth) -> Growth:
-    if interval(argument)[1] < math.inf:
+    if interval(argument)[1] < math.inf or is_constant(argument):
         return Growth()
     if size.is_exponential:
         return UNBOUNDED

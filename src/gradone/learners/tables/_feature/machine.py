@@ -6,6 +6,7 @@ r"""Kernel ridge regression in a learned metric, and the metric that its gradien
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -21,6 +22,7 @@ CENTERS = 1500
 """Centres beyond that."""
 _GRADIENT_ROWS = 2000
 _BLOCK = 2048
+_EQUAL = 1e-12  # of the mean square distance: rows that are nearer are equal up to rounding
 _ROUNDING = 1e-10  # of the sums over rows, relative to their number
 
 
@@ -179,10 +181,11 @@ def gradient_root(
 
 
 def median_distance(Z: np.ndarray, sample: np.ndarray, most: int = 300) -> float:
-    """Median distance between rows."""
+    """Median distance between rows; the root mean square where most rows are equal, else 1."""
     some = Z[sample[:most]]
-    upper = np.triu_indices(len(some), 1)
-    return float(np.sqrt(np.median(squared_distances(some, some)[upper])))
+    squares = squared_distances(some, some)[np.triu_indices(len(some), 1)]
+    typical, mean = float(np.median(squares)), float(np.mean(squares))
+    return math.sqrt(typical if typical > _EQUAL * mean else mean) or 1.0
 
 
 def some_centers(n: int, sample: np.ndarray, most: int = CENTERS) -> np.ndarray | None:

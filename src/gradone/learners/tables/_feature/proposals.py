@@ -67,7 +67,7 @@ def proposals(
         if any(_overlap(span, other) > _SAME for _, _, other in kept):
             continue
         columns = whiten @ span
-        spread = np.sqrt(np.einsum("ij,ik,kj->j", columns, covariance, columns))
+        spread = np.sqrt(np.maximum(np.einsum("ij,ik,kj->j", columns, covariance, columns), 0.0))
         if (spread > 1e-8).all():
             kept.append((name, columns / spread, span))
     return [(name, columns) for name, columns, _ in kept]

@@ -102,7 +102,7 @@ def search(
     known: SmootherFit | None = None
     score, weak = linear.score, 0
     for number in range(settings.most_stages):
-        if not proceed(number + 1):
+        if not score or not proceed(number + 1):  # nothing is left to be explained
             return
         room = settings.max_directions - B.shape[1]
         candidates = proposals(rows, B, signals, extra)
