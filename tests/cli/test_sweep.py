@@ -252,7 +252,7 @@ def test_a_job_array_runs_shards(folder):
     assert script.exit_code == 2  # the spec is not in this folder
     script = invoke(folder, folder / "tiny.toml", "--slurm-script", "--workers", 3)
     assert "#SBATCH --array=0-2\n" in script.stdout
-    assert '--shard "$SLURM_ARRAY_TASK_ID/3" --store "$store" --executor serial' in script.stdout
+    assert '--shard "$SLURM_ARRAY_TASK_ID/3" --store "$store" --workers 1' in script.stdout
 
 
 @pytest.mark.parametrize(

@@ -70,6 +70,18 @@ def poisoned(parameters):
     return numbers(parameters)
 
 
+def greedy(parameters):
+    """The numbers; some cells never end, inside of compiled code, and some take all memory."""
+    cell = json.loads(parameters)
+    if cell["i"] in cell.get("endless", []):
+        sum(iter(int, 1))
+    hoard = []
+    while cell["i"] in cell.get("boundless", []):
+        hoard.append(np.ones(10**6))
+        time.sleep(0.001)  # a test must not fill the memory of the machine between two looks
+    return numbers(parameters)
+
+
 def raising(parameters):
     """The numbers; every fifth cell raises."""
     cell = json.loads(parameters)

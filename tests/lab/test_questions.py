@@ -25,7 +25,7 @@ async def answering(
     *, waiting: int = 4, patience: float = 20.0, seconds: float = 20.0, memory: int = 2**33
 ) -> AsyncIterator[Questions]:
     """One process, and the queue before it."""
-    crew = Crew(Pool(1, first=(os.getpid, {}), seconds=seconds, memory=memory))
+    crew = Crew(Pool(1, first=(os.getpid, {}), memory=memory), seconds)
     questions = Questions(crew, waiting=waiting, patience=patience)
     await questions.warm_up()
     try:

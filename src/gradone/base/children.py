@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .pool import Call, Pool, Reply
+from .pool import Call, Limits, Pool, Reply
 
 
 @dataclass(frozen=True)
@@ -98,8 +98,8 @@ def run_within(
     ({0: 'TypeError: math.sqrt() takes exactly one argument (0 given)'}, {0: None})
     """
     deadline = time.monotonic() + seconds
-    board = _Board(tasks)
-    with Pool(workers, preload=preload, seconds=piece_seconds) as pool:
+    board = _Board(tasks, Limits(piece_seconds))
+    with Pool(workers, preload=preload) as pool:
         while time.monotonic() < deadline and pool.hand_out(board.next_piece):
             for (name, place), reply, elapsed in pool.replies(deadline):
                 board.record(name, place, elapsed, reply)
@@ -112,7 +112,8 @@ def run_within(
 class _Board:
     """Pieces that are left, and what became of the others."""
 
-    def __init__(self, tasks: Iterable[Task]) -> None:
+    def __init__(self, tasks: Iterable[Task], limits: Limits) -> None:
+        self._limits = limits
         self.outcomes: dict[str, Outcome] = {}
         self._tasks: dict[str, Task] = {}
         self._left: dict[str, list[int]] = {}
@@ -131,7 +132,7 @@ class _Board:
     def known(self) -> int:
         return sum(len(task.pieces) for task in self._tasks.values())
 
-    def next_piece(self, _: Sequence[Any]) -> tuple[tuple[str, int], Call] | None:
+    def next_piece(self, _: Sequence[Any]) -> tuple[tuple[str, int], Call, Limits] | None:
         """Piece of the task that has used the least time; of equals the first."""
         waiting = [name for name, left in self._left.items() if left]
         if not waiting:
@@ -139,7 +140,7 @@ class _Board:
         name = min(waiting, key=self._used)
         place = self._left[name].pop(0)
         self._running[name] = self._running.get(name, 0) + 1
-        return (name, place), self._tasks[name].pieces[place]
+        return (name, place), self._tasks[name].pieces[place], self._limits
 
     def _used(self, name: str) -> float:
         # A piece that runs now counts a little, so that idle children spread over the tasks.

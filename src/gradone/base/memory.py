@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
-from .errors import TooLarge
+from .errors import BadData, TooLarge
 
 
 def available_memory() -> int:
@@ -51,6 +52,30 @@ def human_bytes(count: float) -> str:
             return f"{count:.0f} B" if unit == "B" else f"{count:.1f} {unit}"
         count /= 1000
     raise AssertionError
+
+
+def read_bytes(given: float | str, name: str = "memory") -> int:
+    """Number of bytes from a number, or from a text such as ``"2 GB"``.
+
+    Examples
+    --------
+    >>> read_bytes("1.5 GB"), read_bytes("300MB"), read_bytes(2e6)
+    (1500000000, 300000000, 2000000)
+    >>> read_bytes("much")
+    Traceback (most recent call last):
+    gradone.base.errors.BadData: memory is a positive number of bytes, or a text such as "2 GB"; ...
+    """
+    found = re.fullmatch(r"\s*([0-9.]+(?:e[0-9]+)?)\s*([kMGT]?)B?\s*", str(given), re.IGNORECASE)
+    try:
+        scale = 1000 ** " kmgt".index(found[2].lower() or " ") if found else 0
+        count = round(float(found[1]) * scale) if found else 0
+    except (ValueError, OverflowError):
+        count = 0
+    if count < 1 or isinstance(given, bool):
+        raise BadData(
+            f'{name} is a positive number of bytes, or a text such as "2 GB"; got {given!r}'
+        )
+    return count
 
 
 def require_memory(needed: int, what: str, remedy: str) -> None:

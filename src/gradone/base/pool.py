@@ -30,12 +30,43 @@ from .threads import VARIABLES, available_cores, single_threaded_children, use_o
 
 Call = tuple[Callable[..., Any], Mapping[str, Any]]
 """A function that can be imported, and arguments that can be pickled."""
-Feed = Callable[[Sequence[Any]], tuple[Any, Call] | None]
-"""Told what is at work, gives what comes next: a mark and a call, or None."""
 _GRACE = 2.0  # seconds between the polite and the impolite end of a child
+_LOOK_SECONDS = 0.1  # between two looks at the memory of children that have a limit
 _ATTEMPTS = 3  # to start a child
 _GROWN = 0.25  # share of the memory limit at which an idle child is replaced
 _STARTING = threading.Lock()
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a call may use before its process is killed, whatever it does there.
+
+    Parameters
+    ----------
+    seconds : float
+        Wall time until the answer; for an iterator, until its next value.
+    memory : float
+        Bytes that the process may hold in addition to what a new one holds.
+
+    Notes
+    -----
+    The memory is what a process really holds, looked at ten times a second from outside. A limit
+    of its address space (``RLIMIT_AS``) acts at once, but counts what libraries only reserve (the
+    buffers of BLAS, the arenas of threads, a GPU's whole memory), and where it is met compiled code
+    may crash instead of raising. So it is taken for what we know (the lab), not for code of others.
+
+    Examples
+    --------
+    >>> Limits(60.0, 2e9)
+    Limits(seconds=60.0, memory=2000000000.0)
+    """
+
+    seconds: float = math.inf
+    memory: float = math.inf
+
+
+Feed = Callable[[Sequence[Any]], tuple[Any, Call, Limits] | None]
+"""Told what is at work, gives what comes next: a mark, a call and its limits, or None."""
 
 
 @dataclass(frozen=True)
@@ -44,16 +75,17 @@ class Reply:
 
     Parameters
     ----------
-    kind : {"event", "answer", "failure", "death", "late"}
+    kind : {"event", "answer", "failure", "death", "late", "large"}
         A value of an iterator, of which more come; the value of a call; the reason why the call
-        failed; how the process ended before it answered; nothing, because the time was over.
+        failed; how the process ended before it answered; that the time was over, or that it took
+        too much memory.
     value : object
         What this kind says.
     notes : tuple of str
         Texts of warnings.
     """
 
-    kind: Literal["event", "answer", "failure", "death", "late"]
+    kind: Literal["event", "answer", "failure", "death", "late", "large"]
     value: Any = None
     notes: tuple[str, ...] = ()
 
@@ -88,18 +120,30 @@ class Child:
         theirs.close()
         lifeline.close()
         self.mark: Any = None
+        self.limits, self.newborn_bytes = Limits(), 0
         self.began, self.is_busy = math.inf, False
 
-    def ask(self, call: Call, mark: Any = None) -> None:
+    def ask(self, call: Call, mark: Any = None, limits: Limits | None = None) -> None:
         """Send a call; `mark` tells it from others."""
-        self.mark, self.began, self.is_busy = mark, time.monotonic(), True
+        self.mark, self.limits = mark, limits or Limits()
+        self.began, self.is_busy = time.monotonic(), True
         with contextlib.suppress(OSError):  # it is dead, which `receive` will find out
             self.connection.send(call)
 
     @property
     def elapsed(self) -> float:
-        """Seconds since the call was sent."""
+        """Seconds since the call was sent, or since the last event."""
         return time.monotonic() - self.began
+
+    @property
+    def excess(self) -> Reply | None:
+        """What the call takes beyond its limits, if it does."""
+        seconds, memory = self.limits.seconds, self.limits.memory
+        if self.elapsed > seconds:
+            return Reply("late", f"it took more than {seconds:g} seconds")
+        if math.isfinite(memory) and held_bytes(self.process.pid) - self.newborn_bytes > memory:
+            return Reply("large", f"it took more than {human_bytes(memory)} of memory")
+        return None
 
     def receive(self) -> Reply:
         """Next reply to the call; waits for it."""
@@ -109,6 +153,8 @@ class Child:
             self.process.join(_GRACE)
             reply = Reply("death", _exit(self.process.exitcode))
         self.is_busy = reply.kind == "event"
+        if self.is_busy:
+            self.began = time.monotonic()
         return reply
 
     def end(self) -> None:
@@ -134,8 +180,6 @@ class Pool:
         Modules that children find imported already.
     first : (function, arguments), optional
         What a new child is asked before anything else; without an answer it cannot be used.
-    seconds : float
-        Wall time of one call; a child that takes longer is stopped.
     memory : int, optional
         Bytes of address space of a child. One that is idle and holds a quarter of it is replaced.
     niceness : int
@@ -148,7 +192,7 @@ class Pool:
 
     Examples
     --------
-    >>> calls = iter([("two", (int, {})), ("error", (math.sqrt, {}))])
+    >>> calls = iter([("two", (int, {}), Limits()), ("error", (math.sqrt, {}), Limits(60.0))])
     >>> with Pool(1) as pool:
     ...     while pool.hand_out(lambda at_work: next(calls, None)):
     ...         for mark, reply, _ in pool.replies():
@@ -163,12 +207,11 @@ class Pool:
         *,
         preload: Sequence[str] = (),
         first: Call | None = None,
-        seconds: float = math.inf,
         memory: int | None = None,
         niceness: int = 0,
     ) -> None:
         self.workers = workers or available_cores()
-        self.seconds, self.memory, self.niceness = seconds, memory, niceness
+        self.memory, self.niceness = memory, niceness
         self._first, self._context = first, _context(preload)
         self._idle: list[Child] = []
         self._taken: list[Child] = []
@@ -189,6 +232,7 @@ class Pool:
             self._taken.append(child)
             reply = self._greeting(child)
             if reply.kind == "answer":
+                child.newborn_bytes = held_bytes(child.process.pid)
                 return child
             self.dismiss(child)
             if reply.kind == "failure":
@@ -207,7 +251,7 @@ class Pool:
         """Whether a child holds so much memory that it should be replaced."""
         if self.memory is None:
             return False
-        return resident_bytes(child.process.pid) > _GROWN * self.memory
+        return held_bytes(child.process.pid) > _GROWN * self.memory
 
     def give_back(self, child: Child) -> None:
         """Let others use a child that is idle again; a dead or a grown one is dismissed."""
@@ -244,47 +288,52 @@ class Pool:
             piece = feed([child.mark for child in self._taken])
             if piece is None:
                 break
-            mark, call = piece
-            self.take().ask(call, mark)
+            mark, call, limits = piece
+            self.take().ask(call, mark, limits)
         return len(self._taken)
 
     def replies(self, until: float = math.inf) -> list[tuple[Any, Reply, float]]:
-        """Marks, replies and seconds of the calls that are answered next, or are too late.
+        """Marks, replies and seconds of the calls that are answered next, or beyond their limits.
 
         Parameters
         ----------
         until : float
             Value of :func:`time.monotonic` at which there are no replies if none has come.
         """
-        limit = min([until, *(child.began + self.seconds for child in self._taken)])
+        limit = min([until, *(child.began + child.limits.seconds for child in self._taken)])
+        if any(math.isfinite(child.limits.memory) for child in self._taken):
+            limit = min(limit, time.monotonic() + _LOOK_SECONDS)
         patience = None if math.isinf(limit) else max(limit - time.monotonic(), 0.0)
         connections = [child.connection for child in self._taken]
         ready = multiprocessing.connection.wait(connections, patience)
         found = []
         for child in [*self._taken]:
             if child.connection in ready:
-                found.append((child.mark, child.receive(), child.elapsed))
+                elapsed, reply = child.elapsed, child.receive()
+                found.append((child.mark, reply, elapsed))
                 if not child.is_busy:
                     self.give_back(child)
-            elif child.elapsed > self.seconds:
-                found.append((child.mark, Reply("late"), child.elapsed))
+            elif excess := child.excess:
+                found.append((child.mark, excess, child.elapsed))
                 self.dismiss(child)
         return found
 
 
-def resident_bytes(pid: int | None) -> int:
-    """Memory that a process holds; zero where the system does not say.
+def held_bytes(pid: int | None) -> int:
+    """Memory that a process has filled itself; zero where the system does not say.
+
+    Files, such as those of libraries, are not counted: the system takes their memory back.
 
     Examples
     --------
-    >>> resident_bytes(os.getpid()) < 2**40
+    >>> held_bytes(os.getpid()) < 2**40
     True
     """
     try:
-        pages = Path(f"/proc/{pid}/statm").read_text().split()[1]
-    except OSError:
+        resident, shared = Path(f"/proc/{pid}/statm").read_text().split()[1:3]
+    except (OSError, ValueError):
         return 0
-    return int(pages) * os.sysconf("SC_PAGE_SIZE")
+    return (int(resident) - int(shared)) * os.sysconf("SC_PAGE_SIZE")
 
 
 def _context(preload: Sequence[str]) -> Any:

@@ -169,16 +169,16 @@ def show_salvage(spec: Path, store: Path, as_json: bool) -> None:
 
 
 def print_script(
-    experiment: Experiment, spec: Path, size: str | None, workers: int | None, limits: Any
+    experiment: Experiment, spec: Path, options: Sequence[str], workers: int | None, jobs: Any
 ) -> None:
     """Print a job array for ``sbatch``."""
     from ..experiments.executors.job_array import job_array_script
 
     command = ["gradone", "sweep", str(spec), "--shard", "{shard}", "--store", "{store}"]
-    command += ["--executor", "serial", "--quiet"] + (["--size", size] if size else [])
+    command += ["--workers", "1", "--quiet", *options]
     shards = min(workers or 100, len(experiment.cells()))
-    limits["memory"] = limits["memory"].removesuffix("B")  # sbatch writes 4G
-    typer.echo(job_array_script(command, shards=shards, **limits), nl=False)
+    jobs["memory"] = jobs["memory"].removesuffix("B")  # sbatch writes 4G
+    typer.echo(job_array_script(command, shards=shards, **jobs), nl=False)
 
 
 def _table(rows: Sequence[Sequence[str]], head: Sequence[str] = ()) -> None:

@@ -37,6 +37,14 @@ def simulate(
     dtype: Annotated[
         str, typer.Option("--dtype", help="Precision: float64 or float32.")
     ] = "float64",
+    cell_seconds: Annotated[
+        float | None,
+        typer.Option("--cell-seconds", metavar="S", help="Time after which a fit is stopped."),
+    ] = None,
+    cell_memory: Annotated[
+        str | None,
+        typer.Option("--cell-memory", metavar="2GB", help="Memory above which a fit is stopped."),
+    ] = None,
     noise: Noise = None,
     as_json: AsJson = False,
     as_csv: AsCsv = False,
@@ -73,6 +81,8 @@ def simulate(
         test_samples=test_samples,
         dtype=dtype,  # type: ignore[arg-type]
         on_failure="mark",
+        cell_seconds=cell_seconds,
+        cell_memory=cell_memory,
         **axes,
         **settings,
     )

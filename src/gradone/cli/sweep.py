@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -79,6 +79,14 @@ def sweep(
         str, typer.Option("--walltime", help="Longest time of a SLURM job.")
     ] = "01:00:00",
     memory: Annotated[str, typer.Option("--memory", help="Memory of a SLURM job.")] = "4GB",
+    cell_seconds: Annotated[
+        float | None,
+        typer.Option("--cell-seconds", metavar="S", help="Time after which a cell is stopped."),
+    ] = None,
+    cell_memory: Annotated[
+        str | None,
+        typer.Option("--cell-memory", metavar="2GB", help="Memory above which a cell is stopped."),
+    ] = None,
     queue: Annotated[
         str | None, typer.Option("--queue", help="Name of the SLURM partition.")
     ] = None,
@@ -89,6 +97,7 @@ def sweep(
 
     After an interruption the same command continues where it stopped. The exit code is 0 if all
     cells are done, 3 if some failed, and 2 if the spec is wrong; then all its defects are listed.
+    A cell that takes more time or memory than it may is stopped, tried once more alone, and failed.
     """
     from ..base.errors import BadData
 
@@ -123,19 +132,30 @@ def sweep(
     elif merge:
         show_merge(experiment, mark, store, files or [], as_json)
     elif slurm_script:
-        limits = {"walltime": walltime, "memory": memory, "queue": queue}
-        print_script(experiment, spec, size, workers, limits)
+        jobs = {"walltime": walltime, "memory": memory, "queue": queue}
+        given = {"--size": size, "--cell-seconds": cell_seconds, "--cell-memory": cell_memory}
+        print_script(experiment, spec, _words(given), workers, jobs)
     else:
+        from ..experiments.cell_limits import CellLimits
+
+        limits = CellLimits.read(cell_seconds, cell_memory).or_else(experiment.limits)
         where = _executor(executor, cluster, workers, walltime, memory, queue)
+        limits.require_processes(where)
         cells = _share(experiment.cells(), shard)
         options = {"--store": store, "--size": size, "--workers": workers, "--cluster": cluster}
         options |= {"--executor": executor if executor != "processes" else None, "--shard": shard}
-        given = [str(word) for pair in options.items() if pair[1] is not None for word in pair]
+        options |= {"--cell-seconds": cell_seconds, "--cell-memory": cell_memory}
         with _opened(experiment, mark, store, where) as opened:
             if retry_failed:
                 opened.forget_failed(keys=[cell.key for cell in cells])
-            command = shlex.join(["gradone", "sweep", str(spec), *given])
-            _run(experiment.name, cells, opened, where, workers, quiet, as_json, command)
+            command = shlex.join(["gradone", "sweep", str(spec), *_words(options)])
+            how = {"executor": where, "workers": workers, "limits": limits}
+            _run(experiment.name, cells, opened, how, quiet, as_json, command)
+
+
+def _words(options: Mapping[str, Any]) -> list[str]:
+    """Options that were given, as one types them."""
+    return [str(word) for pair in options.items() if pair[1] is not None for word in pair]
 
 
 def _executor(
@@ -176,8 +196,7 @@ def _run(
     name: str,
     cells: Sequence[Cell],
     store: Store,
-    executor: Any,
-    workers: int | None,
+    how: Mapping[str, Any],
     quiet: bool,
     as_json: bool,
     command: str,
@@ -190,8 +209,7 @@ def _run(
         name,
         cells,
         store,
-        executor=executor,
-        workers=workers,
+        **how,
         progress=bar,
         on_failed=bar.failed if bar else None,
     )

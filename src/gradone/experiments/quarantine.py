@@ -1,7 +1,8 @@
-"""Which cell killed a worker: suspects are computed alone, and halved until one cell is left.
+"""Which cell killed a worker, or takes too much: suspects are computed alone, and last of all.
 
-A worker that dies has a batch in its hands, but the culprit may be another cell (the memory of the
-machine is shared), and only one of the batch is. So nobody is condemned at the first death.
+A worker that dies has a cell in its hands, but the culprit may be another one (memory and processors
+of the machine are shared). So nobody is condemned at the first time. Where only the batch of a dead
+worker is known, it is halved until one cell is left.
 """
 
 from __future__ import annotations
@@ -9,13 +10,14 @@ from __future__ import annotations
 from collections import deque
 
 from ..base.memory import human_bytes
-from .task import Batch, Result
+from ..base.pool import Reply
+from .task import Batch, Result, Task
 
 _DEATHS = 2  # of a single cell, computed alone
 
 
 class Quarantine:
-    """Batches that were with a worker when it died; they are to be computed with no other running.
+    """Batches that were with a worker when it ended; to be computed with no other running.
 
     Examples
     --------
@@ -40,7 +42,7 @@ class Quarantine:
         return len(self._suspects)
 
     def add(self, batch: Batch) -> None:
-        """A batch whose worker died while others were running: suspect, not guilty."""
+        """A batch whose worker ended while others were running: suspect, not guilty."""
         self._suspects.append(batch)
 
     def take(self) -> Batch:
@@ -62,5 +64,21 @@ class Quarantine:
         text = (
             f"the worker died {_DEATHS} times while it computed this cell alone ({how}). The cell "
             f"needs {memory} of memory: if the machine has less, the system kills the worker."
+        )
+        return Result(task.key, "failed", error=text)
+
+    def exceeded(self, task: Task, reply: Reply) -> Result:
+        """Verdict on a cell that stays beyond a limit also when it is computed alone.
+
+        Examples
+        --------
+        >>> task = Task("a" * 32, "{}")
+        >>> print(Quarantine().exceeded(task, Reply("late", "it took more than 5 seconds")).error)
+        this cell was stopped twice, the second time while it ran alone: it took more than 5 ...
+        """
+        name = {"late": "cell_seconds", "large": "cell_memory"}[reply.kind]
+        text = (
+            f"this cell was stopped twice, the second time while it ran alone: {reply.value}. If "
+            f"it needs them, give a larger {name} and retry the failed cells; else make it smaller."
         )
         return Result(task.key, "failed", error=text)

@@ -7,7 +7,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..base.memory import available_memory
 from ..base.progress import Progress, watcher
+from .cell_limits import CellLimits
 from .coordinator import Summary, run_tasks
 from .costs import cost, require_room
 from .dataset import assemble
@@ -32,6 +34,8 @@ def run(
     workers: int | None = None,
     size: str | None = None,
     progress: Progress | bool = True,
+    cell_seconds: float | None = None,
+    cell_memory: float | str | None = None,
 ) -> xr.Dataset:
     """Compute what a store does not have of an experiment, and give all of it.
 
@@ -52,6 +56,9 @@ def run(
     progress : bool or Progress
         True draws a bar on a terminal for runs over two seconds. An object is told the progress by
         ``step(i, total, failed=, rate=, seconds_left=)`` and stops the run by returning True.
+    cell_seconds, cell_memory : float, optional
+        Wall time and bytes (or a text, ``"2 GB"``) of one cell, instead of those of the experiment.
+        A cell that takes more is stopped, tried once more alone, and then marked as failed.
 
     Returns
     -------
@@ -84,6 +91,8 @@ def run(
         experiment = Experiment.read(experiment)
     chosen = experiment.sized(size)
     cells = chosen.cells()
+    limits = CellLimits.read(cell_seconds, cell_memory).or_else(chosen.limits)
+    limits.require_processes(executor)
     require_local_room(cells, store, executor)
     with Store(store) as opened:
         summary = execute(
@@ -93,6 +102,7 @@ def run(
             executor=executor,
             workers=workers,
             progress=watcher(progress, chosen.name),
+            limits=limits,
         )
         if summary.failed:
             _LOG.warning("%d cells failed; `status` has the reasons", summary.failed)
@@ -123,6 +133,7 @@ def execute(
     workers: int | None = None,
     progress: Progress | None = None,
     on_failed: Callable[[Task, Result], None] | None = None,
+    limits: CellLimits | None = None,
 ) -> Summary:
     """Compute the cells that a store does not have.
 
@@ -136,9 +147,13 @@ def execute(
         Where results go.
     executor, workers, progress, on_failed
         As of :func:`gradone.experiments.coordinator.run_tasks`.
+    limits : CellLimits, optional
+        What one cell may use.
     """
+    given = limits or CellLimits()
+    given.require_processes(executor)
     return run_tasks(
-        tasks_of(cells),
+        tasks_of(cells, given),
         HERE if executor == "serial" else ELSEWHERE,
         store=store,
         sweep=sweep,
@@ -149,12 +164,12 @@ def execute(
     )
 
 
-def tasks_of(cells: Sequence[Cell]) -> list[Task]:
-    """Cells with their estimated costs, as executors take them."""
-    found = []
+def tasks_of(cells: Sequence[Cell], limits: CellLimits) -> list[Task]:
+    """Cells with their estimated costs and their limits, as executors take them."""
+    found, free = [], available_memory()
     for cell in cells:
         needed = cost(cell)
-        found.append(Task(cell.key, cell.text, needed.bytes, needed.seconds))
+        found.append(Task(cell.key, cell.text, needed.bytes, needed.seconds, limits.of(needed, free)))
     return found
 
 

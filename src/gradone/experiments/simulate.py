@@ -23,6 +23,7 @@ from ..base.seeds import canonical
 from ..targets.sampled import Sampled, whole_number
 from ..targets.target import as_target
 from .algorithms import find_algorithm
+from .cell_limits import CellLimits
 from .cell import Simulation, build_learner
 from .dataset import gather
 from .layout import Cell, Layout, Run, place_runs
@@ -58,8 +59,10 @@ def simulate(
     on_failure: Literal["raise", "mark"] = "raise",
     progress: Progress | bool = True,
     store: str | Path | None = None,
-    executor: str | Executor | Client = "serial",
+    executor: str | Executor | Client | None = None,
     workers: int | None = None,
+    cell_seconds: float | None = None,
+    cell_memory: float | str | None = None,
     **parameters: Any,
 ) -> xr.Dataset:
     r"""Learner fitted on samples of a target, measured against the truth, as a labelled curve.
@@ -95,7 +98,11 @@ def simulate(
         File that keeps the fits: what it has is not fitted again, by this call or by a sweep.
     executor, workers
         Where to fit, as of :func:`gradone.run`: ``"processes"`` uses all processors. The numbers
-        are the same.
+        are the same. By default fits are made one after the other in this process, and with limits
+        in other processes.
+    cell_seconds, cell_memory : float, optional
+        Wall time and bytes (or a text, ``"2 GB"``) of one fit; one that takes more is stopped, also
+        inside of compiled code, tried once more alone, and then failed.
     **parameters
         Parameters of the learner. One that cannot do without the link gets ``channel=target``.
         ``ridge``, and ``width`` if it has several values, become dimensions of the curve; a learner
@@ -167,6 +174,9 @@ def simulate(
         f"a fit on {largest} x {d} numbers (the samples and one copy)",
         "Use fewer samples, a smaller d, or dtype='float32'.",
     )
+    limits = CellLimits.read(cell_seconds, cell_memory)
+    executor = executor or ("serial" if limits == CellLimits() else "processes")
+    limits.require_processes(executor)
     watching = watcher(progress, name)
     if store is None and executor == "serial":
         results = _run_here(layout, seed, objects, on_failure, watching)
@@ -176,7 +186,8 @@ def simulate(
             "without a store and with executor='serial' every value is used as it is"
         )
     else:
-        results = _run_elsewhere(layout, name, on_failure, watching, store, executor, workers)
+        where = {"executor": executor, "workers": workers, "limits": limits}
+        results = _run_elsewhere(layout, name, on_failure, watching, store, where)
     values, coordinates = gather(layout, results)
     settings = {key: value if _is_plain(value) else repr(value) for key, value in same.items()}
     found = curve(
@@ -279,8 +290,7 @@ def _run_elsewhere(
     on_failure: str,
     progress: Progress,
     store: str | Path | None,
-    executor: str | Executor | Client,
-    workers: int | None,
+    where: Mapping[str, Any],
 ) -> list[Result]:
     """The same from a store and an executor."""
     with contextlib.ExitStack() as stack:
@@ -292,9 +302,8 @@ def _run_elsewhere(
             f"simulate {name}",
             layout.cells,
             opened,
-            executor=executor,
-            workers=workers,
             progress=progress,
+            **where,
         )
         keys = [cell.key for cell in layout.cells]
         found = {one.result.key: one.result for one in opened.results(keys=keys)}

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from ..base.errors import BadData, did_you_mean
 from .algorithms import FAMILIES
+from .cell_limits import CellLimits
 from .layout import Cell, Layout, lay_out
 from .spec_defects import BadSpec, Defect, semantic_defects, spoken
 from .spec_text import parse_json, parse_toml, read_spec
@@ -52,6 +53,10 @@ class Experiment(BaseModel):
         Independent repetitions of everything random, and its seed.
     metrics : list of str, optional
         Quantities that the result keeps; all by default. They do not change what is computed.
+    cell_seconds, cell_memory : float, optional
+        Wall time and bytes (or a text, ``"2 GB"``) of one cell; by default far beyond what it is
+        estimated to need. A cell that takes more is stopped, tried once more alone, and then marked
+        as failed; the others go on.
     sizes : table
         ``small`` and ``paper``: other replicates and grids under a name.
 
@@ -91,6 +96,8 @@ class Experiment(BaseModel):
     replicates: Annotated[_Whole, Field(ge=1)] = 1
     seed: Annotated[_Whole, Field(ge=0)] = 0
     metrics: tuple[str, ...] | None = None
+    cell_seconds: Any = None
+    cell_memory: Any = None
     sizes: dict[SizeName, Size] = {}
 
     def __init__(self, **data: Any) -> None:
@@ -135,6 +142,11 @@ class Experiment(BaseModel):
         return json.dumps(self.model_dump(exclude_defaults=True), indent=indent)
 
     # ---- what it consists of
+
+    @property
+    def limits(self) -> CellLimits:
+        """What one cell may use."""
+        return CellLimits.read(self.cell_seconds, self.cell_memory)
 
     def model_copy(
         self, *, update: Mapping[str, Any] | None = None, deep: bool = False

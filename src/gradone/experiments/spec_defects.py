@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from ..base.errors import BadData, did_you_mean, no_such_parameter
 from .algorithms import FAMILIES, KINDS, Algorithm, all_algorithms, relevant
+from .cell_limits import CellLimits
 from .faces import find_algorithms
 from .spec_text import Where, line_of
 from .spec_values import is_axis, value_defects, values_of
@@ -101,6 +102,12 @@ def semantic_defects(spec: Mapping[str, Any]) -> Iterator[Defect]:
         for algorithm in faces[:1]:  # all faces of an algorithm need the same
             yield from _missing(("algorithms", i), entry, algorithm, grids)
     yield from _metrics(spec.get("metrics"), pool)
+    for name, read in (("cell_seconds", [1, 0]), ("cell_memory", [0, 1])):
+        if (given := spec.get(name)) is not None:
+            try:
+                CellLimits.read(*(given if chosen else None for chosen in read))
+            except BadData as error:
+                yield Defect((name,), str(error))
 
 
 def _list(value: Any) -> list[Any]:

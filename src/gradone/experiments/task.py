@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from ..base.errors import BadData
+from ..base.pool import Limits
 
 if TYPE_CHECKING:  # workers read this module before the number of threads of numpy is settled
     import numpy as np
@@ -31,6 +32,8 @@ class Task:
         Memory at its peak, estimated; 0 if unknown.
     seconds : float
         Time on one core, estimated; 0 if unknown.
+    limits : Limits
+        What it may use before its process is killed.
 
     Examples
     --------
@@ -42,6 +45,7 @@ class Task:
     parameters: str
     bytes: int = 0
     seconds: float = 0.0
+    limits: Limits = Limits()
 
 
 @dataclass(frozen=True)
@@ -87,6 +91,19 @@ def peak_bytes(batch: Batch) -> int:
     return max(task.bytes for task in batch)
 
 
+def limits_of(batch: Batch) -> Limits:
+    """Limits of each cell of a batch: the widest that one of them has.
+
+    Examples
+    --------
+    >>> limits_of([Task("0" * 32, "{}", limits=Limits(2.0)), Task("1" * 32, "{}")]).seconds
+    inf
+    """
+    return Limits(
+        max(task.limits.seconds for task in batch), max(task.limits.memory for task in batch)
+    )
+
+
 class Executor(Protocol):
     """Something that computes batches of tasks, here or elsewhere."""
 
@@ -108,9 +125,9 @@ class Executor(Protocol):
 
         Notes
         -----
-        Closing the iterator drops the cells that are being computed. A cell that raises or that
-        kills its worker twice gives a failed result; what is wrong with the executor itself is
-        raised.
+        Closing the iterator drops the cells that are being computed. A cell that raises, that
+        kills its worker again and again, or that stays beyond its limits when it is tried alone
+        gives a failed result; what is wrong with the executor itself is raised.
         """
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -25,11 +26,13 @@ class Crew:
     Parameters
     ----------
     pool : Pool
-        The processes; its `seconds` are those of one answer.
+        The processes.
+    seconds : float
+        Time for one answer.
     """
 
-    def __init__(self, pool: Pool) -> None:
-        self._pool, self._free = pool, pool.workers
+    def __init__(self, pool: Pool, seconds: float = math.inf) -> None:
+        self._pool, self._free, self._seconds = pool, pool.workers, seconds
         self._replacing: set[asyncio.Task[None]] = set()
         self.on_free: Callable[[], None] = lambda: None
 
@@ -76,11 +79,11 @@ class Crew:
     async def _asked(self, child: Child, call: Call) -> Any:
         child.ask(call)
         try:
-            async with asyncio.timeout(self._pool.seconds):
+            async with asyncio.timeout(self._seconds):
                 await readable(child.connection)
         except TimeoutError:
             raise Unanswered(
-                f"there was no answer within {self._pool.seconds:g} seconds: this is too much for "
+                f"there was no answer within {self._seconds:g} seconds: this is too much for "
                 "the page. Use the command line or Python, which have no such limit."
             ) from None
         reply = child.receive()

@@ -53,14 +53,14 @@ class Desk:
         asked: dict[str, Any] = limits | {
             "workers": min(settings.cores, _CREW),
             "first": _FIRST,
-            "seconds": settings.question_seconds,
         }
         queue: dict[str, Any] = {
             "waiting": settings.waiting_questions,
             "patience": settings.patience,
         }
-        self.quick = Questions(Crew(Pool(**asked)), **queue)
-        self.slow = Questions(Crew(Pool(**asked, niceness=_STANDS_BACK)), **queue)
+        seconds = settings.question_seconds
+        self.quick = Questions(Crew(Pool(**asked), seconds), **queue)
+        self.slow = Questions(Crew(Pool(**asked, niceness=_STANDS_BACK), seconds), **queue)
         # Questions of other people come before runs.
         pool = Pool(settings.cores, niceness=2 * _STANDS_BACK, **limits)
         self.runs = Runs(pool, stream, settings)

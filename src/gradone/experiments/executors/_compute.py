@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import time
 import traceback
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from ..task import Batch, Compute, Result, Task, resolve
 _LONGEST_ERROR = 8000  # characters
 
 
-def compute_batch(function: str, batch: Batch) -> list[Result]:
+def compute_batch(function: str, batch: Batch) -> Iterator[Result]:
     """Results of the tasks of a batch, one after the other.
 
     Examples
@@ -24,7 +25,8 @@ def compute_batch(function: str, batch: Batch) -> list[Result]:
     ('failed', 'gradone.base.errors.BadData: a cell must give a dict of arrays, got str')
     """
     compute = resolve(function)
-    return [_result(compute, task) for task in batch]
+    for task in batch:
+        yield _result(compute, task)
 
 
 def _result(compute: Compute, task: Task) -> Result:

@@ -223,7 +223,7 @@ def compute_here(function: str, batch: Batch, expected: str) -> list[Result]:
             "everywhere: their numbers could differ."
         )
     _prepare()
-    return compute_batch(function, batch)
+    return list(compute_batch(function, batch))
 
 
 @functools.cache

@@ -8,10 +8,10 @@ from collections.abc import Generator, Iterator, Sequence
 
 from ...base.errors import BadData, WorkersFailed
 from ...base.memory import available_memory
-from ...base.pool import Call, Pool, Reply
+from ...base.pool import Call, Limits, Pool, Reply
 from ...base.threads import available_cores
 from ..quarantine import Quarantine
-from ..task import Batch, Result, peak_bytes, resolve, split_name
+from ..task import Batch, Result, limits_of, peak_bytes, resolve, split_name
 from ._compute import compute_batch
 
 
@@ -28,8 +28,8 @@ class Processes:
 
     Notes
     -----
-    A worker that dies takes only its own batch along, and that comes into quarantine: it is
-    computed again when nothing else runs, in halves until the cell that kills is alone.
+    A cell whose worker dies, or is killed because the cell takes more than its limits, comes into
+    quarantine: it is computed again when nothing else runs. The others of its batch go on.
     """
 
     def __init__(self, workers: int | None = None, *, memory: int | None = None) -> None:
@@ -67,15 +67,17 @@ class _Queue:
     def __init__(self, function: str, batches: Iterator[Batch], memory: int) -> None:
         self._function, self._batches, self._memory = function, batches, memory
         self._waiting: deque[Batch] = deque()  # without memory so far
+        self._found: dict[str, list[Result]] = {}  # of batches at work, by their first cell
         self._quarantine = Quarantine()
         self._is_alone = False
 
-    def next_batch(self, at_work: Sequence[Batch]) -> tuple[Batch, Call] | None:
+    def next_batch(self, at_work: Sequence[Batch]) -> tuple[Batch, Call, Limits] | None:
         """Batch to compute beside others, if there is one that has memory and may."""
         batch = self._chosen(at_work)
         if batch is None:
             return None
-        return batch, (compute_batch, {"function": self._function, "batch": batch})
+        call = (compute_batch, {"function": self._function, "batch": batch})
+        return batch, call, limits_of(batch)
 
     def _chosen(self, at_work: Sequence[Batch]) -> Batch | None:
         if at_work and self._is_alone:
@@ -93,14 +95,21 @@ class _Queue:
         return None
 
     def results(self, batch: Batch, reply: Reply, _: float) -> list[Result]:
-        """Results of a batch, or what follows from the death of its worker."""
-        if reply.kind == "answer":
-            results: list[Result] = reply.value
-            return results
-        if reply.kind != "death":
+        """Results of a batch when it ends, however it does."""
+        found = self._found.setdefault(batch[0].key, [])
+        if reply.kind == "event":
+            found.append(reply.value)
+            return []
+        del self._found[batch[0].key]
+        if reply.kind == "failure":
             raise WorkersFailed(f"a worker cannot compute a batch: {reply.problem}")
-        if not self._is_alone:
-            self._quarantine.add(batch)
-        elif verdict := self._quarantine.died(batch, reply.value):
-            return [verdict]
-        return []
+        if reply.kind != "answer" and (left := batch[len(found) :]):
+            if left[1:]:
+                self._waiting.appendleft(left[1:])
+            if not self._is_alone:
+                self._quarantine.add(left[:1])
+            elif reply.kind != "death":
+                found.append(self._quarantine.exceeded(left[0], reply))
+            elif verdict := self._quarantine.died(left[:1], reply.value):
+                found.append(verdict)
+        return found

@@ -31,4 +31,4 @@ class Serial:
         with use_one_thread():
             for batch in batches:
                 for task in batch:  # one by one: an interruption keeps what is done
-                    yield compute_batch(function, [task])
+                    yield list(compute_batch(function, [task]))
