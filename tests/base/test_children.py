@@ -121,6 +121,36 @@ def test_no_child_outlives_its_parent(tmp_path, how):
             time.sleep(0.1)
 
 
+IMPORTING = """
+from gradone.base.pool import Pool
+Pool(preload=["slow_to_import"]).take()
+"""
+SLOW_MODULE = """
+import os, pathlib
+pathlib.Path("server").write_text(str(os.getpid()))
+sum(iter(int, 1))
+"""
+
+
+def test_a_server_that_still_imports_does_not_outlive_its_parent(tmp_path):
+    """Requests that wait for the server keep its pipe open: it needs a lifeline of its own."""
+    (tmp_path / "script.py").write_text(IMPORTING)
+    (tmp_path / "slow_to_import.py").write_text(SLOW_MODULE)
+    command = [sys.executable, tmp_path / "script.py"]
+    path = os.environ | {"PYTHONPATH": str(tmp_path)}
+    with subprocess.Popen(command, cwd=tmp_path, env=path, start_new_session=True) as parent:
+        mark, deadline = tmp_path / "server", time.monotonic() + 60
+        while not (mark.exists() and mark.read_text()):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        time.sleep(0.2)  # the parent has asked for a child
+        parent.kill()
+    deadline = time.monotonic() + 2.0
+    while of_session(parent.pid):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
 HOLDER = """
 import time
 from functools import partial
@@ -142,7 +172,7 @@ def test_a_loop_that_holds_the_lock_does_not_outlive_its_parent(tmp_path):
         while of_process(child)[1] < 20:  # it is in the loop when it has used some time there
             time.sleep(0.05)
         parent.kill()
-    deadline = time.monotonic() + 5.0
+    deadline = time.monotonic() + 2.0
     while of_process(child)[0] != "Z":
         assert time.monotonic() < deadline
         time.sleep(0.05)

@@ -61,7 +61,7 @@ class Marked:
         members = self.members()
         return [one for one, parent in members.items() if members.get(parent) == self.process.pid]
 
-    def left_behind(self, patience=10.0):
+    def left_behind(self, patience=2.0):
         """Processes that outlive the coordinator for longer than they may."""
         deadline = time.monotonic() + patience
         while (members := self.members()) and time.monotonic() < deadline:

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 from .errors import GradoneError, WorkersFailed
+from .lifeline import end_with, offered
 from .memory import human_bytes
 from .threads import VARIABLES, available_cores, single_threaded_children, use_one_thread
 
@@ -115,7 +116,7 @@ class Child:
         lifeline, self._held = context.Pipe(duplex=False)
         arguments = (theirs, lifeline, memory, niceness)
         self.process = context.Process(target=_live, args=arguments, daemon=True)
-        with _STARTING, _without_main(), single_threaded_children():
+        with _STARTING, _without_main(), single_threaded_children(), offered():
             self.process.start()
         theirs.close()
         lifeline.close()
@@ -340,8 +341,8 @@ def _context(preload: Sequence[str]) -> Any:
     """How children are started: forked from a server that has imported what they need."""
     kind = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
     context: Any = multiprocessing.get_context(kind)
-    if preload and kind == "forkserver":
-        context.set_forkserver_preload([*preload])
+    if kind == "forkserver":
+        context.set_forkserver_preload([end_with.__module__, *preload])
     return context
 
 
@@ -374,7 +375,7 @@ def _exit(code: int | None) -> str:
 
 def _live(connection: Any, lifeline: Any, memory: int | None, niceness: int) -> None:
     """Life of a child: calls come in, replies go out, until the parent is gone."""
-    _end_by_signal(lifeline)
+    end_with(lifeline.fileno())
     threading.Thread(target=_end_with_parent, args=(lifeline,), daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, who then ends us
     logging.getLogger(__package__.partition(".")[0]).addHandler(logging.NullHandler())
@@ -418,17 +419,6 @@ def _replies(
                     "may use; choose smaller sizes"
                 )
     yield Reply(kind, value, tuple(str(warning.message) for warning in caught))
-
-
-def _end_by_signal(lifeline: Any) -> None:
-    """Let the system end this process with its parent, also inside a loop that holds the GIL."""
-    if hasattr(signal, "SIGIO"):
-        import fcntl
-
-        descriptor = lifeline.fileno()
-        fcntl.fcntl(descriptor, fcntl.F_SETOWN, os.getpid())
-        flags = fcntl.fcntl(descriptor, fcntl.F_GETFL)
-        fcntl.fcntl(descriptor, fcntl.F_SETFL, flags | os.O_ASYNC)  # closed: SIGIO, which ends us
 
 
 def _end_with_parent(lifeline: Any) -> None:

@@ -142,7 +142,12 @@ def sweep(
         where = _executor(executor, cluster, workers, walltime, memory, queue)
         limits.require_processes(where)
         cells = _share(experiment.cells(), shard)
-        options = {"--store": store, "--size": size, "--workers": workers, "--cluster": cluster}
+        options: dict[str, Any] = {
+            "--store": store,
+            "--size": size,
+            "--workers": workers,
+            "--cluster": cluster,
+        }
         options |= {"--executor": executor if executor != "processes" else None, "--shard": shard}
         options |= {"--cell-seconds": cell_seconds, "--cell-memory": cell_memory}
         with _opened(experiment, mark, store, where) as opened:

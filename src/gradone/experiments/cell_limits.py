@@ -50,8 +50,10 @@ class CellLimits(NamedTuple):
 
     def or_else(self, others: CellLimits) -> CellLimits:
         """These limits, and those of others where none is given here."""
-        pairs = zip(self, others, strict=True)
-        return CellLimits(*(other if mine is None else mine for mine, other in pairs))
+        return CellLimits(
+            others.seconds if self.seconds is None else self.seconds,
+            others.memory if self.memory is None else self.memory,
+        )
 
     def of(self, needed: Estimated, free: float) -> Limits:
         """Limits of one cell on a machine with so many bytes free."""

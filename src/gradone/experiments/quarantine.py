@@ -1,8 +1,8 @@
 """Which cell killed a worker, or takes too much: suspects are computed alone, and last of all.
 
-A worker that dies has a cell in its hands, but the culprit may be another one (memory and processors
-of the machine are shared). So nobody is condemned at the first time. Where only the batch of a dead
-worker is known, it is halved until one cell is left.
+A worker that dies has a cell in its hands, but the culprit may be another one (memory and
+processors of the machine are shared). So nobody is condemned at the first time. Where only the
+batch of a dead worker is known, it is halved until one cell is left.
 """
 
 from __future__ import annotations

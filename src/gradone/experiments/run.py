@@ -169,7 +169,9 @@ def tasks_of(cells: Sequence[Cell], limits: CellLimits) -> list[Task]:
     found, free = [], available_memory()
     for cell in cells:
         needed = cost(cell)
-        found.append(Task(cell.key, cell.text, needed.bytes, needed.seconds, limits.of(needed, free)))
+        found.append(
+            Task(cell.key, cell.text, needed.bytes, needed.seconds, limits.of(needed, free))
+        )
     return found
 
 

@@ -23,8 +23,8 @@ from ..base.seeds import canonical
 from ..targets.sampled import Sampled, whole_number
 from ..targets.target import as_target
 from .algorithms import find_algorithm
-from .cell_limits import CellLimits
 from .cell import Simulation, build_learner
+from .cell_limits import CellLimits
 from .dataset import gather
 from .layout import Cell, Layout, Run, place_runs
 from .recipes import encoded, run_learner
