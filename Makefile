@@ -55,7 +55,7 @@ test-dist: $(VENV)/.dev  ## build the wheel and run the README with it in a clea
 	$(BIN)/python -m build --wheel --outdir build/dist
 	clean=$$(mktemp -d) && trap 'rm -rf "$$clean"' EXIT && \
 	{ $(call venv,"$$clean/venv"); } && $(call install,"$$clean/venv",build/dist/*.whl) && \
-	"$$clean/venv/bin/python" tools/run_readme.py README.md && \
+	"$$clean/venv/bin/python" tools/run_pages.py README.md && \
 	cd "$$clean" && venv/bin/gradone --version
 
 docs: $(VENV)/.docs  ## the site, in docs/_build/html

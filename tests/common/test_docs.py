@@ -1,47 +1,74 @@
-"""The pages of the site print what they say they print."""
+"""The pages of the project print what they say they print."""
 
 from __future__ import annotations
 
-import doctest
-import math
-import re
+import importlib.util
+import sys
 from pathlib import Path
 
+import click
 import pytest
+import typer
 
-DOCS = Path(__file__).parents[2] / "docs"
-PAGES = [p for p in sorted(DOCS.rglob("*.md")) if "```pycon" in p.read_text(encoding="utf-8")]
-BLOCK = re.compile(r"^```pycon\n(.*?)^```", re.MULTILINE | re.DOTALL)
-NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d*)?(?:e[-+]?\d+)?(?![\w.])")
-NEGLIGIBLE = 1e-9  # errors of quadrature and what is zero but for rounding
+from gradone.cli import app
 
-
-class NearlyEqual(doctest.OutputChecker):
-    """Texts must agree, numbers to nine digits."""
-
-    def check_output(self, want: str, got: str, optionflags: int) -> bool:
-        if super().check_output(want, got, optionflags):
-            return True
-        if not super().check_output(NUMBER.sub("0", want), NUMBER.sub("0", got), optionflags):
-            return False
-        pairs = zip(NUMBER.findall(want), NUMBER.findall(got), strict=True)
-        return all(
-            math.isclose(float(a), float(b), rel_tol=1e-9, abs_tol=NEGLIGIBLE) for a, b in pairs
-        )
+ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(DOCS).as_posix())
+def load(path: Path):
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module  # so that dataclasses and pickles would find it
+    spec.loader.exec_module(module)
+    return module
+
+
+run_pages = load(ROOT / "tools" / "run_pages.py")
+PAGES = [
+    page
+    for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    if "_build" not in page.parts and "generated" not in page.parts
+]
+SESSIONS = [
+    pytest.param(page, marks=pytest.mark.slow if "<!-- slow -->" in text else ())
+    for page in PAGES
+    if run_pages.SESSION.search(text := page.read_text(encoding="utf-8"))
+]
+SHELLS = [(p, words) for p in PAGES for words in run_pages.shell_commands(p)]
+
+
+def name(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+@pytest.mark.parametrize("page", SESSIONS, ids=name)
 def test_snippets_print_what_the_page_shows(page):
-    text = page.read_text(encoding="utf-8")
-    # One example after the other, in one namespace, with the line numbers of the page.
-    lines = ["\n"] * (text.count("\n") + 1)
-    for block in BLOCK.finditer(text):
-        start = text.count("\n", 0, block.start(1))
-        for i, line in enumerate(block[1].splitlines(keepends=True)):
-            lines[start + i] = line
-    example = doctest.DocTestParser().get_doctest("".join(lines), {}, page.name, str(page), 0)
-    flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
-    runner = doctest.DocTestRunner(checker=NearlyEqual(), optionflags=flags, verbose=False)
-    report: list[str] = []
-    runner.run(example, out=report.append)
-    assert not runner.failures, "".join(report)
+    report = run_pages.run_sessions(page)
+    assert not report, report
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_no_python_stands_on_a_page_without_being_run(page):
+    assert "```python" not in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("page", "words"), SHELLS, ids=[f"{name(p)}-{' '.join(w)}" for p, w in SHELLS]
+)
+def test_commands_of_a_page_are_understood(page, words):
+    """The parser of the command line takes every call of gradone that a page shows."""
+    command = typer.main.get_command(app)
+    context = click.Context(command)
+    name, subcommand, rest = command.resolve_command(context, list(words))
+    try:
+        subcommand.make_context(name, rest, resilient_parsing=False)
+    except click.exceptions.Exit as stopped:  # --list and the like answer while they are read
+        assert stopped.exit_code == 0
+
+
+def test_a_page_that_prints_something_else_is_noticed(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("```pycon\n>>> 1 + 1\n3\n```\n")
+    assert "Expected" in run_pages.run_sessions(page)
+    page.write_text("```pycon\n>>> 0.1 + 0.2\n0.3\n```\n")
+    assert not run_pages.run_sessions(page)
