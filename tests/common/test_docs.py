@@ -60,10 +60,7 @@ def test_commands_of_a_page_are_understood(page, words):
     command = typer.main.get_command(app)
     context = click.Context(command)
     name, subcommand, rest = command.resolve_command(context, list(words))
-    try:
-        subcommand.make_context(name, rest, resilient_parsing=False)
-    except click.exceptions.Exit as stopped:  # --list and the like answer while they are read
-        assert stopped.exit_code == 0
+    subcommand.make_context(name, rest)
 
 
 def test_a_page_that_prints_something_else_is_noticed(tmp_path):
