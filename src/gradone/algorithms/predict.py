@@ -70,12 +70,13 @@ def predict(
     >>> bool(step.test_mse.sel(alpha=4.0) == parts.test_mse.squeeze())
     True
     """
-    is_card = is_algorithm(name)
+    is_card, target = is_algorithm(name), as_target(target)
     if is_card:
-        found = _of_algorithm(as_target(target), ALGORITHMS[name](), on_failure, axes)
+        found = _of_algorithm(target, ALGORITHMS[name](), on_failure, axes)
     else:
         found = of_theory(target, name, on_failure=on_failure, **axes)
-    return with_look(found, *look_of(name, "" if is_card else "theory"))
+    look = look_of(name, "" if is_card else "theory")
+    return with_look(found, *look, getattr(target, "latex", ""))
 
 
 def is_algorithm(name: str) -> bool:

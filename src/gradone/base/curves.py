@@ -154,10 +154,10 @@ def check_curve(dataset: xr.Dataset) -> None:
         raise BadData("not a curve: " + "; ".join(defects))
 
 
-def with_look(found: xr.Dataset, label: str, color: str) -> xr.Dataset:
-    """Curve that carries its name for people and its color, where it has them, for the charts."""
+def with_look(found: xr.Dataset, label: str, color: str, latex: str = "") -> xr.Dataset:
+    """Curve that carries its name, its color and the formula of its target for the charts."""
     look = {"label": label, "color": color} if color else {}
-    return found.assign_attrs(look)
+    return found.assign_attrs(look | ({"latex": latex} if latex else {}))
 
 
 def joined(curves: Sequence[xr.Dataset], axis: str) -> xr.Dataset:

@@ -66,8 +66,8 @@ class Picture(ABC):
         Parameters
         ----------
         path : str or path
-            Ends in ``.pdf``, ``.svg``, ``.png`` or ``.html``. The numbers go to ``.csv``, the
-            description to ``.json`` beside it.
+            Ends in ``.pdf``, ``.svg``, ``.png``, ``.html`` or ``.tex`` (pgfplots). The numbers go
+            to ``.csv``, the description to ``.json`` beside it.
 
         Returns
         -------
@@ -107,6 +107,12 @@ class Picture(ABC):
         from ._page import element, page
 
         return page(self) if full else element(self)
+
+    def to_tex(self) -> str:
+        r"""Picture for ``\input`` in a LaTeX document, which draws it with pgfplots."""
+        from ._pgfplots import tikzpicture
+
+        return tikzpicture(self)
 
     def to_svg(self) -> str:
         """Static picture as an SVG element."""

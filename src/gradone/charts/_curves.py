@@ -1,9 +1,8 @@
-"""From labelled curves to series: theory becomes lines, simulation points with error bars."""
+"""From labelled curves to numbers on one pair of axes: the parts of a chart and their entries."""
 
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -11,23 +10,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..base.errors import BadData
-from ._palette import CYCLE, check_color, color_of, ordered_colors
-from ._series import Series, line, points
+from ..base.quantities import PARTS, SIGNED, Reading, available, params_of, read
+from ..base.replicates import mean_over_replicates
+from ._palette import check_color, color_of
 
 if TYPE_CHECKING:
     import xarray as xr
 
 AXES = {
-    "alpha": r"samples per dimension $\alpha = n/d$",
+    "alpha": r"samples per dimension $n/d$",
     "kappa": r"$\log n/\log d$",
     "n": "samples $n$",
     "d": "dimension $d$",
     "width": "neurons $p$",
     "width_ratio": "neurons per dimension $p/d$",
-    "batch_ratio": "batch per dimension $n_0/d$",
+    "batch_ratio": "samples of each step per dimension $n_0/d$",
     "readout_ratio": "samples of the readout per dimension $n/d$",
     "step": "steps",
-    "time": "time",
+    "time": "time = steps / $d$",
     "degree": "degree $k$",
     "eigenvalue": "eigenvalue",
     "ridge": r"ridge $\lambda$",
@@ -35,16 +35,27 @@ AXES = {
 }
 """Label of the axis along each dimension."""
 
-_SYMBOLS = {
+WORDS = {
+    "test_mse": "test error",
+    "excess_mse": "error without noise",
+    "zero_one_error": "share of wrong labels",
+    "train_mse": "training error",
+    "train_loss": "training loss",
+    "cosine2": "squared cosines",
+    "recovery": "recovery",
+    "density": "density of eigenvalues",
+    "overlap": "overlap",
+    "overlap_aligned": "overlap, symmetries removed",
+}
+"""Short words for quantities, which stand before their symbols."""
+
+SYMBOLS = {
     "alpha": r"\alpha", "kappa": r"\kappa", "n": "n", "d": "d", "width": "p",
     "width_ratio": "p/d", "batch_ratio": "n_0/d", "readout_ratio": "n/d", "ridge": r"\lambda",
-    "step_size": r"\eta", "step": "t", "time": "t", "direction": "k", "neuron": "j",
+    "step_size": r"\eta", "step": "t", "time": "t", "direction2": "k", "neuron": "j",
+    "eigenvalue": "x", "degree": "k", "replicates": "R", "noise": r"\Delta",
 }  # fmt: skip
-_DASHES = ("solid", "dash", "dot", "dashdot")
-_MARKERS = ("circle", "square", "triangle", "diamond", "down", "star")
-_ORDERED = frozenset(
-    "alpha kappa n d width width_ratio batch_ratio readout_ratio ridge step_size step time".split()
-)
+"""Symbols of dimensions and parameters in legends."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +64,10 @@ class Part:
 
     source: str
     data: xr.Dataset
+    of_many: bool = False
+    """Whether it is one of the sources of a dataset, which may lack what others have."""
+    notes: tuple[str, ...] = ()
+    """What was filled in."""
 
     @property
     def is_theory(self) -> bool:
@@ -82,28 +97,70 @@ class Part:
     @property
     def params(self) -> dict[str, Any]:
         """Parameters that made the numbers."""
-        found: dict[str, Any] = json.loads(self.data.attrs.get("params", "{}"))
-        return found
+        return params_of(self.data)
+
+    def fixed(self) -> dict[str, Any]:
+        """What has one value: parameters, coordinates without or with one value, the target."""
+        coords = {
+            str(name): coord.values.reshape(-1)[0].item()
+            for name, coord in self.data.coords.items()
+            if coord.size == 1 and name not in PARTS | {"replicate", "label", "color", "outcome"}
+        }
+        plain = {k: v for k, v in self.params.items() if isinstance(v, str | int | float)}
+        return {**plain, **coords, "target": str(self.data.attrs.get("target", ""))}
+
+    def places(self, reading: Reading, name: str) -> tuple[str, np.ndarray] | None:
+        """Dimension and values of an axis of a quantity; None if it is not one of its axes.
+
+        With the dimension d of a simulation, alpha, n and kappa follow from each other.
+        """
+        value = reading.value
+        if name in value.coords and name not in PARTS | {"replicate"}:
+            coord = value[name]
+            if coord.ndim <= 1 and coord.dtype.kind in "fiub":
+                dim = str(coord.dims[0]) if coord.dims else ""
+                return dim, np.atleast_1d(np.asarray(coord.values, float))
+        d = self.params.get("d")
+        if name in _SAMPLES and isinstance(d, int) and d > 1:
+            for other, count in _SAMPLES.items():
+                if other != name and other in value.dims:
+                    n = count[1](np.asarray(value[other].values, float), d)
+                    return other, _SAMPLES[name][0](n, d)
+        return None
 
 
-def parts_of(curves: Iterable[xr.Dataset]) -> list[Part]:
+# Each way to count samples, from n and to n.
+_SAMPLES: dict[str, tuple[Any, Any]] = {
+    "alpha": (lambda n, d: n / d, lambda alpha, d: alpha * d),
+    "n": (lambda n, d: n, lambda n, d: n),
+    "kappa": (lambda n, d: np.log(n) / np.log(d), lambda kappa, d: d**kappa),
+}
+
+
+def parts_of(curves: Iterable[Any]) -> list[Part]:
     """Sources of some curves; a curve with the dimension ``source`` holds several."""
-    found = []
+    found: list[Part] = []
     for curve in curves:
         if not hasattr(curve, "data_vars"):
             raise BadData(
                 "a chart draws curves (xarray.Dataset), as gd.predict, gd.simulate and gd.compare "
                 f"return them, got {type(curve).__name__}"
             )
+        bare = [dim for dim in curve.sizes if dim not in curve.coords]
+        curve = curve.assign_coords({dim: np.arange(curve.sizes[dim]) for dim in bare})
+        notes = tuple(f"'{dim}' has no values and is numbered." for dim in bare)
         if "source" in curve.sizes:
             found += [
-                Part(str(name), curve.sel(source=name).drop_vars("source"))
+                Part(str(name), curve.sel(source=name).drop_vars("source"), True, notes)
                 for name in curve.source.values
             ]
-        elif "source" in curve.attrs:
-            found.append(Part(str(curve.attrs["source"]), curve))
-        else:
-            raise BadData("a curve needs the attribute 'source', as gradone.predict gives it")
+            continue
+        source = str(curve.attrs.get("source", ""))
+        if not source:
+            kind = "simulation" if "replicate" in curve.sizes else "theory"
+            source = f"{kind}:curve {len(found) + 1}"
+            notes = (*notes, f"Curve {len(found) + 1} names no source; it is drawn as a {kind}.")
+        found.append(Part(source, curve, notes=notes))
     if not found:
         raise BadData("give at least one curve to draw")
     return found
@@ -121,147 +178,242 @@ def average(curve: xr.Dataset, variable: str) -> tuple[xr.DataArray, xr.DataArra
     >>> float(mean), float(error)
     (2.0, 1.0)
     """
-    values, errors = curve[variable], curve[f"{variable}_err"]
-    if "replicate" not in values.dims:
-        return values, errors
-    count = values.notnull().sum("replicate")
-    if curve.sizes["replicate"] == 1:
-        return values.mean("replicate"), errors.mean("replicate")
-    # The mean of no finished runs is a gap, and numpy would warn about it.
-    mean = values.sum("replicate").where(count > 0) / count.where(count > 0)
-    squares = ((values - mean) ** 2).sum("replicate")
-    error = (squares / (count * (count - 1)).where(count > 1)) ** 0.5
-    return mean, error
+    mean = mean_over_replicates(curve[[variable, f"{variable}_err"]])
+    return mean[variable], mean[f"{variable}_err"]
+
+
+# ---- one quantity of all
+
+
+class Quantity:
+    """One quantity of all parts: its readings, and its label.
+
+    Parameters
+    ----------
+    name : str
+        Name of the quantity.
+    readings : sequence of Reading
+        Of each part.
+    """
+
+    def __init__(self, name: str, readings: Sequence[Reading]) -> None:
+        self.name, self.readings = name, readings
+        averaged = any("replicate" in one.value.dims for one in readings)
+        self.is_absolute = name in SIGNED and averaged
+        """Whether signs are removed: those of replicates may be arbitrary."""
+
+    @property
+    def label(self) -> str:
+        """Words, symbol, and the formula of a conversion."""
+        first = self.readings[0]
+        words = WORDS.get(self.name) or first.value.attrs.get("long_name", "")
+        words = words or self.name.replace("_", " ")
+        symbol = f"|{first.symbol}|" if self.is_absolute else first.symbol
+        formulas = dict.fromkeys(one.how for one in self.readings if one.how)
+        if not symbol:
+            return str(words)
+        return f"{words} ${' = '.join([symbol, *formulas])}$"
+
+    def averaged(self, reading: Reading) -> tuple[xr.DataArray, xr.DataArray]:
+        """Mean over replicates and error of one reading; signs are removed before."""
+        value, error = reading.value, reading.error
+        if self.name in ("overlap", "overlap_aligned") and {"direction", "direction2"} <= set(
+            value.dims
+        ):
+            value, error = _diagonal(value), _diagonal(error)
+        pair = (abs(value) if self.is_absolute else value).to_dataset(name="q")
+        return average(pair.assign(q_err=error), "q")
+
+
+def quantity_of(parts: Sequence[Part], names: Sequence[str]) -> tuple[list[Part], Quantity]:
+    """The first of some quantities that all parts have, and the parts that are drawn.
+
+    Sources of one dataset that have no number of it are left out; curves that were given one by
+    one must all have it.
+    """
+    for name in names:
+        kept = [part for part in parts if not (part.of_many and read(part.data, name) is None)]
+        readings = [read(part.data, name) for part in kept]
+        known = [one for one in readings if one is not None]
+        if kept and len(known) == len(kept) and len({one.kind for one in known}) == 1:
+            return kept, Quantity(name, known)
+    raise BadData(nothing_common(parts, names))
+
+
+def common_names(parts: Sequence[Part]) -> list[str]:
+    """Quantities that all parts have, the most telling first."""
+    found = []
+    for name in ranked(name for part in parts for name in available(part.data)):
+        readings = [read(part.data, name) for part in parts]
+        kinds = {None if one is None else one.kind for one in readings}
+        if len(kinds) == 1 and None not in kinds:
+            found.append(name)
+    return found
+
+
+def ranked(names: Iterable[str]) -> list[str]:
+    """Names of quantities without repetition, the most telling first."""
+    places = {name: place for place, name in enumerate(_FIRST)}
+    return sorted(dict.fromkeys(names), key=lambda name: places.get(name, len(places)))
+
+
+_FIRST = (
+    "test_mse", "excess_mse", "zero_one_error", "density", "recovery", "cosine2",
+    "overlap_aligned", "overlap",
+)  # fmt: skip
+
+
+def nothing_common(parts: Sequence[Part], names: Sequence[str]) -> str:
+    """What each part has of some quantities, and what all of them have."""
+    wanted = " or ".join(names)
+    words = []
+    for part in parts:
+        found = next(((n, r) for n in names if (r := read(part.data, n)) is not None), None)
+        if found is None:
+            words.append(f"'{part.source}' has no {wanted}")
+            continue
+        symbol, inner = found[1].kind
+        over = f" over {', '.join(inner)}" if inner else ""
+        words.append(f"'{part.source}' has {found[0]} = {symbol or found[0]}{over}")
+    common = common_names(parts)
+    advice = "They have no quantity in common; draw them in charts of their own"
+    if common and len(parts) > 1:
+        advice = f"All of them have {', '.join(common)}; choose one with y=..."
+    elif len(parts) == 1:
+        advice = f"It has {', '.join(common) or 'no numbers'}"
+    return f"{'; '.join(words)}. {advice}."
+
+
+# ---- the horizontal axis
+
+
+def axis_of(
+    parts: Sequence[Part], quantity: Quantity, wanted: Sequence[str], taken: set[str]
+) -> str:
+    """The dimension along which all parts are drawn: the one that varies.
+
+    Parameters
+    ----------
+    parts : sequence of Part
+        The curves.
+    quantity : Quantity
+        What is drawn.
+    wanted : sequence of str
+        Axes to choose from, the first that varies; none means the one that varies.
+    taken : set of str
+        Dimensions that are told apart by color or panel.
+    """
+    pairs = list(zip(parts, quantity.readings, strict=True))
+    varying = dict.fromkeys(
+        str(dim)
+        for reading in quantity.readings
+        for dim in reading.value.dims
+        if dim not in PARTS | {"replicate"} | taken and reading.value.sizes[dim] > 1
+    )
+    names = dict.fromkeys(
+        [*varying, *(str(c) for _, one in pairs for c in one.value.coords), *_SAMPLES]
+    )
+    found = {
+        name: [part.places(reading, name) for part, reading in pairs] for name in [*wanted, *names]
+    }
+    shared = {name: each for name, each in found.items() if all(one is not None for one in each)}
+    moving = [n for n, each in shared.items() if any(len(one[1]) > 1 for one in each if one)]
+    if wanted:
+        choice = [name for name in wanted if name in moving]
+        if not choice and not varying:
+            choice = [name for name in wanted if name in shared]
+        if choice:
+            return choice[0]
+        raise BadData(_no_axis(pairs, wanted, varying, found))
+    free = [name for name in moving if name not in taken]
+    # Several names of one dimension, as step and time, are one axis.
+    dims = {tuple(one[0] for one in shared[name] if one): name for name in reversed(free)}
+    if len(dims) == 1:
+        return free[0]
+    if len(dims) > 1:
+        raise Ambiguous(list(reversed(dims.values())), shared)
+    still = [n for n, each in shared.items() if n in AXES and n not in taken]
+    if still and not varying:
+        return still[0]
+    raise BadData(_no_axis(pairs, wanted, varying, found))
+
+
+class Ambiguous(BadData):
+    """Several dimensions vary; ``names`` are those that can be the horizontal axis."""
+
+    def __init__(self, names: list[str], shared: dict[str, Any]) -> None:
+        counts = {n: max(len(one[1]) for one in shared[n] if one is not None) for n in names}
+        self.names = sorted(names, key=lambda name: -counts[name])
+        words = " and ".join(f"{name} ({counts[name]} values)" for name in names)
+        choices = " or ".join(f"x='{name}'" for name in names)
+        super().__init__(
+            f"{words} vary: say which is the horizontal axis, {choices}; the others become colors"
+        )
+
+
+def _no_axis(pairs: Any, wanted: Sequence[str], varying: Any, found: Any) -> str:
+    each = []
+    for part, reading in pairs:
+        dims = [str(d) for d in reading.value.dims if d not in PARTS | {"replicate"}]
+        moving = [dim for dim in dims if reading.value.sizes[dim] > 1]
+        words = f"varies with {' and '.join(moving)}" if moving else f"has one {', '.join(dims)}"
+        each.append(f"'{part.source}' {words if dims else 'is one number'}")
+    others = [f"x='{name}'" for name in varying if all(one is not None for one in found[name])]
+    advice = f". Choose {' or '.join(others)}" if others else ""
+    head = f"no {' or '.join(wanted)} to draw along" if wanted else "the curves share no axis"
+    return f"{head}: {'; '.join(dict.fromkeys(each))}{advice}."
+
+
+# ---- entries
 
 
 @dataclass(frozen=True)
-class _Entry:
+class Entry:
+    """One line or row of points: its part, what tells it apart, and its numbers."""
+
     part: Part
-    key: tuple[tuple[str, Any], ...]
+    key: dict[str, Any]
     x: np.ndarray
     y: np.ndarray
     yerr: np.ndarray
 
 
-def series_along(
-    parts: Sequence[Part],
-    along: Sequence[str],
-    variables: Sequence[str],
-    *,
-    positive: Sequence[str] = (),
-) -> tuple[Series, ...]:
-    """Series of one quantity of several sources.
-
-    Parameters
-    ----------
-    parts : sequence of Part
-        The sources.
-    along : sequence of str
-        Dimensions or coordinates that may be the horizontal axis; the first that a source has.
-    variables : sequence of str
-        Names of the quantity; the first that a source has.
-    positive : sequence of {"x", "y"}
-        Logarithmic axes: what is not positive becomes a gap.
-    """
-    entries = [entry for part in parts for entry in _entries(part, along, variables)]
-    style = _Styles(entries)
-    found = []
-    for entry in entries:
-        x, y = entry.x, entry.y
-        if "x" in positive:
-            x = np.where(x > 0, x, np.nan)
-        if "y" in positive:
-            y = np.where(y > 0, y, np.nan)
-        make = line if entry.part.is_theory else points
-        yerr = np.nan_to_num(entry.yerr)
-        found.append(make(style.name(entry), x, y, yerr, **style.of(entry)))
-    # Points stand in front of lines.
-    return tuple(sorted(found, key=lambda one: one.kind == "points"))
-
-
-def axis_of(part: Part, along: Sequence[str]) -> str:
-    """Which of some dimensions or coordinates a source has."""
-    for name in along:
-        if name in part.data.coords:
-            return name
-    raise BadData(
-        f"the curve of '{part.source}' has no {' or '.join(along)} to be the horizontal axis; "
-        f"it has {', '.join(map(str, part.data.sizes))}"
-    )
-
-
-def variable_of(part: Part, variables: Sequence[str]) -> str:
-    """Which of some names of a quantity a source has."""
-    for name in variables:
-        if name in part.data:
-            return name
-    raise BadData(
-        f"the curve of '{part.source}' has no {' or '.join(variables)}; "
-        f"it has {', '.join(map(str, part.data.data_vars))}"
-    )
-
-
-def _entries(part: Part, along: Sequence[str], variables: Sequence[str]) -> Iterator[_Entry]:
-    name = variable_of(part, variables)
-    coordinate = part.data[axis_of(part, along)]
-    mean, error = average(part.data, name)
-    if {"direction", "direction2"} <= set(mean.dims):
-        mean, error = _diagonal(mean), _diagonal(error)
+def entries_of(part: Part, reading: Reading, quantity: Quantity, x: str) -> Iterator[Entry]:
+    """Entries of one part along an axis."""
+    mean, error = quantity.averaged(reading)
+    found = part.places(reading, x)
+    assert found is not None
+    dim, places = found
+    if not dim:
+        dim, mean, error = x, mean.expand_dims(x), error.expand_dims(x)
+    error = error.transpose(*mean.dims)
     # Sources on different grids share one dataset with nothing where another source has a number.
     present = mean.notnull()
     if part.is_theory and "converged" in part.data:
-        mean = mean.where(part.data.converged == 1)
-    dim = coordinate.dims[0] if coordinate.dims else axis_of(part, along)
-    if dim not in mean.dims:
-        raise BadData(f"'{name}' of '{part.source}' does not vary with {dim}")
+        good = part.data.converged == 1
+        lost = [d for d in good.dims if d not in mean.dims]
+        mean = mean.where(good.all(lost)).transpose(*mean.dims)
     others = [str(other) for other in mean.dims if other != dim]
-    for values in itertools.product(*(mean[other].values for other in others)):
-        place = dict(zip(others, values, strict=True))
-        there = present.sel(place).values
-        y, yerr = mean.sel(place).values[there], error.sel(place).values[there]
-        if np.isnan(y).all():
+    for index in itertools.product(*(range(mean.sizes[other]) for other in others)):
+        place = dict(zip(others, index, strict=True))
+        there = present.isel(place).values
+        y, yerr = mean.isel(place).values[there], error.isel(place).values[there]
+        if not np.isfinite(y).any():
             continue
-        key = tuple((other, value) for other, value in place.items() if mean.sizes[other] > 1)
-        yield _Entry(part, key, np.asarray(coordinate.values, dtype=float)[there], y, yerr)
+        key = {
+            other: mean[other].values[i].item()
+            for other, i in place.items()
+            if mean.sizes[other] > 1
+        }
+        order = np.argsort(places[there], kind="stable")
+        yield Entry(part, key, places[there][order], y[order], np.nan_to_num(yerr[order]))
 
 
 def _diagonal(matrix: xr.DataArray) -> xr.DataArray:
     """Entries (k, k) of the overlap matrices."""
-    count = min(matrix.sizes["direction"], matrix.sizes["direction2"])
-    rows = [matrix.isel(direction=k, direction2=k, drop=True) for k in range(count)]
     import xarray as xr
 
+    count = min(matrix.sizes["direction"], matrix.sizes["direction2"])
+    rows = [matrix.isel(direction=k, direction2=k, drop=True) for k in range(count)]
     joined: xr.DataArray = xr.concat(rows, dim="direction")
     return joined.assign_coords(direction=matrix.direction.values[:count])
-
-
-class _Styles:
-    """Colors and shapes that tell entries apart: by algorithm, or by what varies in one."""
-
-    def __init__(self, entries: Sequence[_Entry]) -> None:
-        self.algorithms = list(dict.fromkeys(entry.part.algorithm for entry in entries))
-        self.keys = list(dict.fromkeys(entry.key for entry in entries))
-        colors = {entry.part.color for entry in entries}
-        self.by_algorithm = len(colors) > 1 or len(self.keys) == 1
-        dims = {dim for key in self.keys for dim, _ in key}
-        many = len(self.keys) > len(CYCLE) or bool(dims & _ORDERED)
-        self.colors = ordered_colors(len(self.keys)) if many else CYCLE
-
-    def of(self, entry: _Entry) -> dict[str, Any]:
-        place = self.keys.index(entry.key)
-        if not self.by_algorithm:
-            return {"color": self.colors[place]}
-        dash, marker = _DASHES[place % len(_DASHES)], _MARKERS[place % len(_MARKERS)]
-        look = {"dash": dash} if entry.part.is_theory else {"marker": marker}
-        return {"color": entry.part.color, **look}
-
-    def name(self, entry: _Entry) -> str:
-        kind = "theory" if entry.part.is_theory else "simulation"
-        d = entry.part.params.get("d")
-        if d is not None and not entry.part.is_theory:
-            kind += f" $d={d}$"
-        words = [kind] if len(self.algorithms) == 1 else [f"{entry.part.label}, {kind}"]
-        for dim, value in entry.key:
-            text = f"{value:g}" if isinstance(value, int | float | np.number) else str(value)
-            words.append(f"${_SYMBOLS.get(dim, dim)}={text}$" if dim in _SYMBOLS else text)
-        return ", ".join(words)

@@ -33,6 +33,10 @@ _SYMBOLS = _GREEK | {
     "prime": "′", "ldots": "…", "dots": "…", "cdots": "⋯", "mid": "|", "lfloor": "⌊",
     "rfloor": "⌋", "%": "%", "_": "_",
 }  # fmt: skip
+# What stands outside formulas as LaTeX has it.
+_TO_LATEX = {symbol: f"$\\{name}$" for name, symbol in _SYMBOLS.items() if not symbol.isascii()}
+_TO_LATEX |= {c: f"\\{c}" for c in "%&#_{}"} | {"<": "$<$", ">": "$>$", "|": "$|$"}
+_TO_LATEX |= {"→": r"$\to$", "…": r"\ldots{}", "√": r"$\surd$", "^": r"\^{}", "~": r"\~{}"}
 # Mathtext knows most symbols by their LaTeX names; these have another one there.
 _MATHTEXT = {"mid": "|", "dots": r"\ldots", "le": r"\leq", "ge": r"\geq", "prime": "'"}
 _OPERATORS = frozenset("+-=<>≤≥≠≈≃∼∝≡≪≫∈→±×|")
@@ -104,6 +108,20 @@ def to_html(text: str) -> str:
         for part, is_formula in _split(text)
     ]
     return "".join(parts)
+
+
+def to_latex(text: str) -> str:
+    r"""A label as LaTeX reads it.
+
+    Examples
+    --------
+    >>> to_latex(r"50 % of $q_{11}$, d → ∞")
+    '50 \\% of $q_{11}$, d $\\to$ $\\infty$'
+    """
+    return "".join(
+        f"${part}$" if is_formula else "".join(_TO_LATEX.get(c, c) for c in part)
+        for part, is_formula in _split(text)
+    )
 
 
 def plain_text(text: str) -> str:

@@ -25,6 +25,12 @@ def colors_of(chart: Chart) -> list[str]:
     return [one.style.color or next(cycle) for one in chart.series]
 
 
+def listed(chart: Chart) -> list[str]:
+    """Names in the legend, in the order of the series."""
+    shown = (one for one in chart.series if one.listed and one.kind != "heat")
+    return list(dict.fromkeys(one.name for one in shown if one.name))
+
+
 def bar_places(chart: Chart) -> dict[int, tuple[float, float]]:
     """Offset and width of the bars of each series: bars at the same places stand side by side."""
     bars = {i: one for i, one in enumerate(chart.series) if one.kind == "bar"}

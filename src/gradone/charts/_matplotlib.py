@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from ._labels import plain_text, to_mathtext
-from ._layout import PANEL_RATIO, SHEET, bar_places, colors_of, edges, letter
+from ._layout import PANEL_RATIO, SHEET, bar_places, colors_of, edges, letter, listed
 
 if TYPE_CHECKING:
     from ._chart import Chart, Picture
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _MM = 1 / 25.4
 _LINE_OF_LEGEND = 4.2  # millimeters
+_CHARACTERS = 72  # of a legend side by side
 _SHORT = 150.0  # ratio of the ends of a logarithmic axis that has numbers between the powers
 _DASHES = {"solid": "-", "dash": (0, (4, 2)), "dot": (0, (1, 1.6)), "dashdot": (0, (5, 2, 1, 2))}
 _MARKERS = {
@@ -118,12 +119,13 @@ def _height(panels: tuple[Chart, ...], width: float, rows: int, columns: int) ->
 
 
 def _legend_lines(chart: Chart) -> int:
-    return -(-sum(bool(one.name) for one in chart.series) // _legend_columns(chart))
+    return -(-len(listed(chart)) // _legend_columns(chart))
 
 
 def _legend_columns(chart: Chart) -> int:
-    longest = max((len(plain_text(one.name)) for one in chart.series), default=0)
-    return 1 if longest > 30 else 2
+    """As many columns as have room in one column of a paper."""
+    longest = max((len(plain_text(name)) for name in listed(chart)), default=0)
+    return max(1, min(4, _CHARACTERS // (longest + 5)))
 
 
 def draw_chart(chart: Chart, ax: Axes, letter: str = "") -> None:
@@ -132,7 +134,7 @@ def draw_chart(chart: Chart, ax: Axes, letter: str = "") -> None:
         getattr(ax, f"set_{side}scale")(axis.scale)
     places = bar_places(chart)
     for i, (one, color) in enumerate(zip(chart.series, colors_of(chart), strict=True)):
-        label = to_mathtext(one.name) or None
+        label = to_mathtext(one.name) if one.name and one.listed else None
         common: dict[str, Any] = {"color": color, "zorder": 2 + i / 100, "alpha": one.style.opacity}
         match one.kind:
             case "line":
@@ -251,12 +253,11 @@ def _logarithmic_marks(ax: Axes, side: str) -> None:
 
 
 def _legend(ax: Axes, chart: Chart) -> None:
-    if chart.legend == "none" or not any(one.name for one in chart.series if one.kind != "heat"):
+    if chart.legend == "none" or not listed(chart):
         return
     # Matplotlib puts points after lines; ours keeps the order of the series.
     drawn = dict(zip(*reversed(ax.get_legend_handles_labels()), strict=True))
-    names = dict.fromkeys(to_mathtext(one.name) for one in chart.series)
-    handles = [drawn[name] for name in names if name in drawn]
+    handles = [drawn[name] for name in map(to_mathtext, listed(chart)) if name in drawn]
     match chart.legend:
         case "right":
             legend = ax.legend(

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._labels import to_html
-from ._layout import bar_places, colors_of, letter
+from ._labels import plain_text, to_html
+from ._layout import bar_places, colors_of, letter, listed
 
 if TYPE_CHECKING:
     from ._chart import Chart, Picture
@@ -21,6 +21,7 @@ _MARKERS = {
 _PIXELS = 96 / 72  # pixels for each point
 _FONT = {"family": "STIXGeneral, STIX Two Text, Times New Roman, serif", "size": 14}
 _ROW, _LEGEND_ROW = 330, 22  # pixels
+_ENTRY, _LETTER, _WIDTH = 50, 7, 640  # pixels of an entry without its letters, of one, of a chart
 _SHORT = 2.0  # decades of a logarithmic axis that has numbers between the powers
 _GAP, _SCALE = 0.11, 0.09  # shares of the width: between panels, for a color scale
 
@@ -40,7 +41,7 @@ def plotly_dict(picture: Picture) -> dict[str, Any]:
         "annotations": [],
         "margin": {"l": 65, "r": 20, "t": 60, "b": 60},
     }
-    lines = max(_legend_lines(chart) for chart in panels)
+    lines = max(_legend_lines(chart, columns) for chart in panels)
     foot = 70 + _LEGEND_ROW * lines  # room for the axis title and the legend of each row
     height = rows * (_ROW + foot) + 60
     layout["height"] = height
@@ -57,6 +58,8 @@ def plotly_dict(picture: Picture) -> dict[str, Any]:
             bottom = max(bottom, (foot - 60) / inner)
         right = left + width - (_SCALE if _has_scale(chart) else 0)
         _panel(traces, layout, chart, i, (left, right), (bottom, top), inner)
+        if columns == 1:
+            layout[f"legend{'' if i == 0 else i + 1}"]["orientation"] = "h"
         title = to_html(chart.title)
         if len(panels) > 1:
             title = f"{letter(i)} {title}"
@@ -71,8 +74,12 @@ def plotly_dict(picture: Picture) -> dict[str, Any]:
     return {"data": traces, "layout": layout}
 
 
-def _legend_lines(chart: Chart) -> int:
-    return sum(bool(one.name) for one in chart.series) if chart.legend != "none" else 0
+def _legend_lines(chart: Chart, columns: int) -> int:
+    """Lines of a legend that flows below one column of panels, or has a line for each name."""
+    names = listed(chart) if chart.legend != "none" else []
+    if columns > 1:
+        return len(names)
+    return -(-sum(_ENTRY + _LETTER * len(plain_text(name)) for name in names) // _WIDTH)
 
 
 def _has_scale(chart: Chart) -> bool:
@@ -102,9 +109,8 @@ def _panel(
     where = {"xaxis": f"x{number}", "yaxis": f"y{number}", "legend": f"legend{number}"}
     places = bar_places(chart)
     for i, (one, color) in enumerate(zip(chart.series, colors_of(chart), strict=True)):
-        named = {"name": to_html(one.name), "showlegend": bool(one.name)}
-        if chart.legend == "none":
-            named["showlegend"] = False
+        shown = bool(one.name) and one.listed and chart.legend != "none"
+        named = {"name": to_html(one.name), "showlegend": shown}
         if one.kind in ("vline", "hline"):
             layout["shapes"] += _lines_across(one, color, number, named, where["legend"])
             continue
@@ -163,7 +169,7 @@ def _traces(
 ) -> list[dict[str, Any]]:
     style = one.style
     common = {"type": "scatter", "x": _gaps(one.x), "y": _gaps(one.y), "opacity": style.opacity}
-    common |= named
+    common |= named | ({} if one.x else {"x": [None], "y": [None]})  # an entry of the legend alone
     match one.kind:
         case "line":
             drawn = common | {
@@ -209,8 +215,6 @@ def _points(one: Series, color: str, common: dict[str, Any]) -> dict[str, Any]:
             "color": color if thin else face,
             "line": edge,
         }
-    if not one.x:
-        drawn |= {"x": [None], "y": [None]}  # an entry of the legend alone
     return drawn | _errors(one, color)
 
 

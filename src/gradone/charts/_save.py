@@ -26,14 +26,13 @@ COLUMNS = ("panel", "series", "kind", "x", "y", "yerr", "z")
 
 def save(picture: Picture, path: Path) -> tuple[Path, ...]:
     """Write the picture, ``.csv`` and ``.json``; returns the files."""
-    suffix = path.suffix.lower()
+    suffix = check_path(path)
     if suffix == ".html":
         content = picture.to_html().encode()
-    elif suffix in _METADATA:
-        content = render(picture, suffix)
+    elif suffix == ".tex":
+        content = picture.to_tex().encode()
     else:
-        known = ", ".join([*_METADATA, ".html"])
-        raise BadData(f"a picture ends in {known}; got '{path.name}'")
+        content = render(picture, suffix)
     description = json.dumps(picture.to_dict(), indent=1, allow_nan=False, ensure_ascii=False)
     files = {
         path: content,
@@ -44,6 +43,21 @@ def save(picture: Picture, path: Path) -> tuple[Path, ...]:
     for place, bytes_ in files.items():
         _write(place, bytes_)
     return tuple(files)
+
+
+def check_path(path: Path) -> str:
+    """Ending of the file of a picture, if it can be written.
+
+    Examples
+    --------
+    >>> check_path(Path("a.tiff"))
+    Traceback (most recent call last):
+    gradone.base.errors.BadData: a picture ends in .pdf, .svg, .png, .html, .tex; got 'a.tiff'
+    """
+    suffix = path.suffix.lower()
+    if suffix not in (known := [*_METADATA, ".html", ".tex"]):
+        raise BadData(f"a picture ends in {', '.join(known)}; got '{path.name}'")
+    return suffix
 
 
 def render(picture: Picture, suffix: str) -> bytes:

@@ -133,6 +133,8 @@ class Series:
         Values of a ``heat`` map: one row for each y, one column for each x.
     text : sequence of str, optional
         Words beside points.
+    listed : bool
+        Whether the legend has its name.
 
     Examples
     --------
@@ -151,6 +153,7 @@ class Series:
     style: Style = field(default_factory=Style)
     z: tuple[Numbers, ...] | None = None
     text: tuple[str, ...] | None = None
+    listed: bool = True
 
     def __post_init__(self) -> None:
         check_label(self.name)

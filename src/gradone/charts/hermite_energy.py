@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ._chart import Chart
-from ._curves import AXES, Part, average, variable_of
+from ._curves import AXES, Part, average
 from ._named import CHARTS, NamedChart
 from ._palette import CYCLE
 from ._series import Axis, Series, bar
@@ -15,8 +15,8 @@ from ._series import Axis, Series, bar
 class HermiteEnergy(NamedChart):
     """Energy of the target in each Hermite degree, and of all higher degrees."""
 
-    variables = ("energy",)
-    along = ("degree",)
+    y = ("energy",)
+    x = ("degree",)
     caption = "The energy of the target in each Hermite degree."
 
     def chart(self, parts: Sequence[Part], *, title: str) -> Chart:
@@ -24,7 +24,7 @@ class HermiteEnergy(NamedChart):
         series: list[Series] = []
         ticks: dict[float, str] = {}
         for part, color in zip(parts, CYCLE, strict=False):
-            mean, error = average(part.data, variable_of(part, self.variables))
+            mean, error = average(part.data, "energy")
             degrees = [int(k) for k in part.data.degree.values]
             name = "" if len(parts) == 1 else str(part.data.attrs.get("target", part.source))
             series.append(bar(name, degrees, mean.values, error.values, color=color))

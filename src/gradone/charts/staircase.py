@@ -8,7 +8,7 @@ import numpy as np
 
 from ..base.errors import BadData
 from ._chart import Chart
-from ._curves import AXES, Part, variable_of
+from ._curves import AXES, Part
 from ._named import CHARTS, NamedChart
 from ._palette import CYCLE
 from ._series import Axis, Series, line
@@ -18,8 +18,8 @@ from ._series import Axis, Series, line
 class Staircase(NamedChart):
     """Number of directions learned: against n/d where stages have thresholds, else step by step."""
 
-    variables = ("dimension",)
-    along = ("step",)
+    y = ("dimension",)
+    x = ("step",)
     caption = "Each stage opens the next: the directions that are learned make new ones visible."
 
     def chart(self, parts: Sequence[Part], *, title: str) -> Chart:
@@ -53,7 +53,7 @@ def _end(part: Part) -> float:
 def _stairs(part: Part, end: float, color: str) -> Series:
     """Corners of the staircase; a stage with an infinite threshold never opens."""
     places = _places(part)
-    heights = np.asarray(part.data[variable_of(part, ("dimension",))].values, dtype=float)
+    heights = np.asarray(part.data["dimension"].values, dtype=float)
     x, y = [0.0], [0.0]
     for place, height in zip(places, heights, strict=True):
         if np.isfinite(place):

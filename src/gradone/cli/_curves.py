@@ -15,10 +15,25 @@ import typer
 if TYPE_CHECKING:
     import xarray as xr
 
+
+def _drawable(plot: Path | None) -> Path | None:
+    """The file of a picture; one of an unknown kind is refused before any work."""
+    if plot is not None:
+        from ..charts import check_path
+
+        check_path(plot)
+    return plot
+
+
 AsCsv = Annotated[bool, typer.Option("--csv", help="Print all numbers as comma-separated values.")]
 Plot = Annotated[
     Path | None,
-    typer.Option("--plot", metavar="FILE", help="Draw a .pdf, .svg or .png file, with its data."),
+    typer.Option(
+        "--plot",
+        metavar="FILE",
+        callback=_drawable,
+        help="Draw a .pdf, .svg, .png, .html or .tex file, with its data.",
+    ),
 ]
 FAILED = 3  # exit code when some points have no number
 
@@ -26,15 +41,6 @@ FAILED = 3  # exit code when some points have no number
 _PARTS = ("branch", "neuron", "neuron2", "direction", "direction2")
 _FIRST = ("test_mse", "excess_mse", "zero_one_error", "recovery", "cosine2", "overlap_aligned")
 _MOST_ROWS = 60
-_CHARTS = (  # for --plot, the most telling first
-    "error-vs-alpha",
-    "error-vs-kappa",
-    "error-vs-width",
-    "overlap-vs-alpha",
-    "overlap-vs-time",
-    "spectrum",
-    "learning-curve",
-)
 
 
 class Column(NamedTuple):
@@ -237,20 +243,7 @@ def _width(column: Column) -> int:
 
 
 def draw_curve(curve: xr.Dataset, file: Path) -> None:
-    """Save the first chart that can show a curve."""
-    from ..base.errors import BadData
-    from ..charts import draw
+    """Save a picture of a curve."""
+    from ..charts import draw_first
 
-    for name in _CHARTS:
-        try:
-            chart = draw(name, curve)
-        except BadData:
-            continue
-        if chart.series:
-            chart.save(file)
-            return
-    quantities = [str(name) for name in curve.data_vars if not str(name).endswith("_err")]
-    raise BadData(
-        f"no chart shows {', '.join(quantities)} over {', '.join(map(str, curve.sizes))}; use "
-        "--csv, or draw it in Python with gradone.charts.Chart"
-    )
+    draw_first(curve).save(file)

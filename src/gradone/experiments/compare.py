@@ -226,6 +226,7 @@ def gathered(
         label=("source", [look.label for look in looks]),
         color=("source", [look.color for look in looks]),
     )
+    whole.attrs["latex"] = getattr(target, "latex", "")
     whole.attrs["not_covered"] = json.dumps(dict(field.absent))
     whole.attrs["notes"] = json.dumps(
         {name: outcome.notes for name, outcome in outcomes.items() if outcome.notes}

@@ -198,7 +198,7 @@ def simulate(
         params=settings | measurement | {"d": d, "noise": truth.noise},
         seed=seed,
     )
-    return with_look(found, *look_of(name))
+    return with_look(found, *look_of(name), getattr(truth, "latex", ""))
 
 
 def _checked_dtype(dtype: Any) -> str:

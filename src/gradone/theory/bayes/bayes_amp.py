@@ -125,7 +125,7 @@ class BayesAMPTheory(Theory):
             target=target.text,
             params={"noise": target.noise, "start": start},
             labels=LABELS,
-        )
+        ).assign_attrs(estimator="posterior mean")
 
 
 def posterior_obstacle(target: Target) -> str | None:

@@ -147,7 +147,7 @@ class BayesOptimalTheory(Theory):
                 "alpha_spinodal": (r"\alpha_{sp}", "spinodal"),
                 "alpha_algorithmic": (r"\alpha_{alg}", "algorithmic threshold"),
             },
-        )
+        ).assign_attrs(estimator="posterior mean")
 
 
 def _all_converged(row: list[Branch]) -> bool:

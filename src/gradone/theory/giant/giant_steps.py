@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 LABELS = {
     "gradient_cosine": (r"\cos(G, w^\star)", "cosine of the gradient with the target directions"),
     "norm": ("|w|", "norm of the weights"),
-    "test_mse": (r"\mathbb{E}(y - f)^2", "test error of the network as it is"),
     "share": ("P", "share of the neurons"),
 }
 _DIMS: dict[str, tuple[str, ...]] = {

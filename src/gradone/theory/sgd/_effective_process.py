@@ -33,6 +33,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...base.quantities import recovery_of
 from ...calculus.sobol import MAX_DIMENSION, SobolSequence, gaussian_points
 from ...targets.target import Target
 from ...targets.training import TrainedStudent
@@ -53,6 +54,11 @@ class Trajectory:
     bias: np.ndarray  # (T + 1, p)
     train_mse: np.ndarray  # (T + 1,)
     test_mse: np.ndarray  # (T + 1,)
+
+    @property
+    def recovery(self) -> np.ndarray:
+        """Cosine of each hidden direction with the span of the neurons (T + 1, r)."""
+        return recovery_of(self.overlap, self.norm)
 
     @property
     def steps_done(self) -> int:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...base.quantities import recovery_of
 from ...targets.target import Target
 from ...targets.training import TrainedStudent
 from ._flow_erf import ErfMeans
@@ -147,7 +148,7 @@ def _quantities(run: Trajectory, student: TrainedStudent) -> dict[str, np.ndarra
     found = {
         "overlap": run.M,
         "norm": Q,
-        "recovery": _recovery(run.M, Q),
+        "recovery": recovery_of(run.M, Q),
         "test_mse": run.mse,
     }
     if student.train_readout is not None:
@@ -155,13 +156,3 @@ def _quantities(run: Trajectory, student: TrainedStudent) -> dict[str, np.ndarra
     if student.train_bias is not None:
         found["bias"] = run.b
     return found
-
-
-def _recovery(M: np.ndarray, Q: np.ndarray) -> np.ndarray:
-    """R_k: cosine of direction k with the span of the neurons."""
-    known = np.isfinite(Q).all(axis=(1, 2))
-    result = np.full((len(M), M.shape[2]), np.nan)
-    inverse = np.linalg.pinv(Q[known], rcond=1e-10, hermitian=True)
-    squares = np.einsum("tjk,tjl,tlk->tk", M[known], inverse, M[known])
-    result[known] = np.sqrt(np.clip(squares, 0.0, 1.0))
-    return result

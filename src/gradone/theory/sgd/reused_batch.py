@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _DIMS: dict[str, tuple[str, ...]] = {
     "overlap": ("neuron", "direction"),
     "norm": ("neuron", "neuron2"),
+    "recovery": ("direction",),
     "readout": ("neuron",),
     "bias": ("neuron",),
     "train_mse": (),
@@ -66,9 +67,10 @@ class ReusedBatchTheory(Theory):
 
     Notes
     -----
-    ``overlap`` is M and ``norm`` is Q at steps 0 ... T; ``readout`` and ``bias`` are there if they
-    are trained. Errors are half-widths of 99 % intervals from the 16 solutions. The cost is of the
-    order of :math:`T^2\,\mathrm{width}^2` for each draw.
+    ``overlap`` is M, ``norm`` is Q and ``recovery`` is :math:`\sqrt{[M^\top Q^+ M]_{kk}}` at steps
+    0 ... T; ``readout`` and ``bias`` are there if they are trained. Errors are half-widths of 99 %
+    intervals from the 16 solutions. The cost is of the order of :math:`T^2\,\mathrm{width}^2` for
+    each draw.
 
     References
     ----------
@@ -85,7 +87,7 @@ class ReusedBatchTheory(Theory):
     array([0.  , 0.  , 0.02])
     """
 
-    answers = ("overlap", "norm", "readout", "bias", "train_mse", "test_mse")
+    answers = ("overlap", "norm", "recovery", "readout", "bias", "train_mse", "test_mse")
     axes = ("alpha",)
     seconds = 3.0
     numerics = 2
