@@ -59,7 +59,8 @@ def test_module_name_has_a_meaning(module):
 @pytest.mark.parametrize("registry", [CHARTS, FIGURES, LEARNERS, THEORIES], ids=lambda r: r.kind)
 def test_a_registered_thing_stands_in_the_file_of_its_name(registry):
     places = {name: registry[name].__module__.rpartition(".")[2] for name in registry}
-    assert places == {name: name.replace("-", "_") for name in registry}
+    own = {name: place for name, place in places.items() if place != "presets"}  # a table
+    assert own == {name: name.replace("-", "_") for name in own}
 
 
 @pytest.mark.parametrize("room", ["gallery", "learners", "theory"])
