@@ -46,7 +46,7 @@ test-slow: $(VENV)/.dev  ## the tests that take minutes, and the figures
 	@tools/install_slurm.sh
 	$(BIN)/pytest -n 2 -m "slow or figure"
 
-test-load: $(VENV)/.dev  ## fifty people type and ten run in the lab, five minutes, nothing beside it
+test-load: $(VENV)/.dev  ## fifty people type, ten run and one disturbs in the lab, five minutes, nothing beside it
 	$(BIN)/pytest -s -m load tests/lab/test_load.py
 
 # Leaves the repository while it tests: the wheel must not find its own source there.

@@ -1,5 +1,6 @@
-"""A class at work: fifty people type and ten run simulations, on the cores that there are.
+"""A class at work: fifty people type and ten run simulations, and one disturbs them as he can.
 
+Everybody has an address of the machine's own network. `GRADONE_LOAD_SECONDS=60` makes it shorter.
 Prints what it measured: `pytest -s -m load tests/lab/test_load.py`, or `make test-load`.
 """
 
@@ -26,6 +27,7 @@ from gradone.lab.settings import Settings
 pytestmark = pytest.mark.skipif(not Path("/proc").exists(), reason="needs /proc")
 
 TYPISTS, RUNNERS = 50, 10
+DISTURBING = 24  # requests at a time of one client who wants all for himself
 DEBOUNCE = 0.25
 QUIET = 0.3  # cores that others may use while times are judged
 # Half of them are of the page's own menu and tour; a number makes the others new every time.
@@ -62,6 +64,7 @@ class Notes:
     """What happened."""
 
     statuses: Counter[str] = field(default_factory=Counter)
+    disturbed: Counter[int | str] = field(default_factory=Counter)  # answers to the hostile client
     waits: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     begun: Counter[int] = field(default_factory=Counter)
     ended: dict[int, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
@@ -96,6 +99,7 @@ class Notes:
             longest = max(self.turns)
             middle = statistics.median(self.turns)
             lines.append(f"wait for a turn: median {middle:.1f} s, longest {longest:.1f} s")
+        lines.append(f"answers to the hostile client: {dict(self.disturbed)}")
         lines.append(f"longest wait for one answer, or for 'busy': {self.longest:.1f} s")
         lines.append(f"at most {self.processes} processes, {self.memory / 2**20:.0f} MB in all")
         lines.append(f"others used {self.foreign:.2f} cores meanwhile")
@@ -116,10 +120,16 @@ async def asked_until_answered(
         await asyncio.sleep(float(answer.headers.get("retry-after", 1)))
 
 
+def somebody(address: str, who: str, **options: Any) -> httpx.AsyncClient:
+    """Client with an address of its own: Linux has a whole network of them, 127.0.0.0/8."""
+    transport = httpx.AsyncHTTPTransport(local_address=who)
+    return httpx.AsyncClient(base_url=address, transport=transport, **options)
+
+
 async def type_on(address: str, who: int, until: float, notes: Notes) -> None:
     """Type one target after the other, letter by letter, and read each verdict for a while."""
     rng = np.random.default_rng(who)
-    async with httpx.AsyncClient(base_url=address, timeout=60.0) as web:
+    async with somebody(address, f"127.0.1.{who + 1}", timeout=60.0) as web:
         await asyncio.sleep(rng.uniform(0, 5))
         while time.monotonic() < until:
             pattern = TARGETS[rng.integers(len(TARGETS))]
@@ -165,7 +175,7 @@ async def run_on(address: str, who: int, until: float, notes: Notes) -> None:
     """Start runs and watch them; now and then stop one, go away, or load the page again."""
     rng = np.random.default_rng(1000 + who)
     timeout = httpx.Timeout(60.0, read=None)
-    async with httpx.AsyncClient(base_url=address, timeout=timeout) as web:
+    async with somebody(address, f"127.0.2.{who + 1}", timeout=timeout) as web:
         await asyncio.sleep(rng.uniform(0, 5))
         while time.monotonic() < until:
             wanted = {**RUNS[rng.integers(len(RUNS))], "client": f"runner{who}"}
@@ -224,6 +234,34 @@ async def _watch(
         notes.note(await web.get(f"/api/runs/{run}"))
 
 
+async def disturb(address: str, until: float, notes: Notes) -> None:
+    """One address, many names: questions that are not quick, long ones, and runs, all at once."""
+    rng = np.random.default_rng(666)
+
+    async def flood(web: httpx.AsyncClient, number: int) -> None:
+        while time.monotonic() < until:
+            name, c = f"{rng.integers(10**9)}", round(float(rng.uniform(0.1, 0.9)), 6)
+            heavy = "+".join(f"abs(z1-{c}*{i}/7)" for i in range(1, 40))
+            try:
+                if number % 8 == 0:
+                    run = {**RUNS[0], "client": name, "seed": int(rng.integers(1000))}
+                    found = await web.post("/api/runs", json=run)
+                elif number % 2:
+                    query = {"target": heavy, "client": name}
+                    found = await web.get("/api/analyze", params=query)
+                else:
+                    query = {"target": f"sign({c}*z1 + z2*z1)*tanh(z2)", "client": name}
+                    found = await web.get("/api/plan", params={**query, "d": 1000})
+                notes.disturbed[found.status_code] += 1
+            except httpx.HTTPError as error:
+                notes.disturbed[type(error).__name__] += 1
+            await asyncio.sleep(0.01)
+
+    limits = httpx.Limits(max_connections=DISTURBING)
+    async with somebody(address, "127.0.3.1", timeout=60.0, limits=limits) as web:
+        await asyncio.gather(*(flood(web, number) for number in range(DISTURBING)))
+
+
 async def look(process: Any, until: float, notes: Notes) -> None:
     """Count processes and their memory; shared memory is shared out among those who share it."""
     began, used, own = time.monotonic(), seconds_of_machine(), time.process_time()
@@ -267,6 +305,7 @@ async def crowd(process: Any, address: str, seconds: float) -> Notes:
         await web.get("/api/analyze", params={"target": "z1*z2"})  # the processes have started
     users = [type_on(address, who, until, notes) for who in range(TYPISTS)]
     users += [run_on(address, who, until, notes) for who in range(RUNNERS)]
+    users.append(disturb(address, until, notes))
     await asyncio.gather(*users, look(process, until, notes))
     return notes
 
@@ -286,7 +325,8 @@ def check(process: Any, notes: Notes) -> None:
     if notes.foreign < QUIET:  # otherwise the times are those of somebody else
         assert statistics.median(notes.waits["mistakes"]) < 0.1
         assert statistics.median(notes.waits["r < 3"]) < 0.3
-        assert np.quantile(notes.waits["r < 3"], 0.95) < settings.patience
+        # What is answered while one types, in spite of somebody who wants all for himself.
+        assert np.quantile(notes.waits["r < 3"] + notes.waits["mistakes"], 0.95) < 0.5
         assert max(max(waits) for waits in notes.waits.values()) < 30.0
 
 
@@ -305,13 +345,14 @@ def test_a_short_rush(launch: Any) -> None:
 def test_a_class_at_work(launch: Any) -> None:
     """Five minutes; in addition everybody who runs gets several turns."""
     process, address = launch()
+    seconds = float(os.environ.get("GRADONE_LOAD_SECONDS", "300"))
     try:
-        notes = asyncio.run(crowd(process, address, 300.0))
+        notes = asyncio.run(crowd(process, address, seconds))
     finally:
         process.interrupt()
     print("\n" + notes.summary())
     check(process, notes)
-    if notes.foreign < QUIET:
+    if notes.foreign < QUIET and seconds >= 300:
         assert min(notes.begun[who] for who in range(RUNNERS)) >= 4
         assert max(notes.turns) < 100.0
     assert process.left_after(5.0) == []

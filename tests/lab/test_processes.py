@@ -166,11 +166,15 @@ def test_the_lab_starts_quickly_and_says_where(launch: Any) -> None:
 
 
 @pytest.mark.slow
-def test_other_addresses_come_with_a_warning(launch: Any) -> None:
-    process, address = launch("--host", "0.0.0.0")  # noqa: S104 - this is what is tested
-    assert httpx.get(address.replace("0.0.0.0", "127.0.0.1") + "/health").text == "ok"  # noqa: S104
-    process.interrupt()
+def test_other_machines_need_a_name_and_a_token(launch: Any) -> None:
+    command = [str(Path(sys.executable).with_name("gradone")), "lab", "--host", "0.0.0.0"]  # noqa: S104
+    found = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert found.returncode == 2
+    assert "say under which name or address they do with --allow-host" in found.stderr
+    process, address = launch(*command[2:], "--allow-host", "127.0.0.1")
+    assert httpx.get(address + "/health").status_code == 401
     assert "can be reached from other machines" in process.log
+    process.interrupt()
 
 
 @pytest.mark.slow

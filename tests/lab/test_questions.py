@@ -22,10 +22,17 @@ SHORT = 0.1  # seconds of an answer that others wait for
 
 @asynccontextmanager
 async def answering(
-    *, waiting: int = 4, patience: float = 20.0, seconds: float = 20.0, memory: int = 2**33
+    *,
+    workers: int = 1,
+    waiting: int = 4,
+    patience: float = 20.0,
+    seconds: float = 20.0,
+    processor_seconds: float = 20.0,
+    memory: int = 2**33,
 ) -> AsyncIterator[Questions]:
     """One process, and the queue before it."""
-    crew = Crew(Pool(1, first=(os.getpid, {}), memory=memory), seconds)
+    pool = Pool(workers, first=(os.getpid, {}), memory=memory)
+    crew = Crew(pool, seconds, processor_seconds)
     questions = Questions(crew, waiting=waiting, patience=patience)
     await questions.warm_up()
     try:
@@ -215,5 +222,57 @@ def test_a_process_that_has_grown_is_replaced() -> None:
             grow = partial(exec, "import os; os.held = b'x' * (2**29 + 1)")
             await questions.ask(Question("a", "", "grow", (grow, {})))
             assert await questions.ask(process_id()) != pid
+
+    within(scene)
+
+
+def test_one_address_holds_one_process_whatever_it_calls_itself() -> None:
+    """Two long questions of one address held both processes, and others were sent away."""
+
+    async def scene() -> None:
+        async with answering(workers=2, patience=2.0) as questions:
+            long = [questions.ask(question(f"evil/{i}", f"long {i}", seconds=60.0)) for i in "123"]
+            asking = [asyncio.create_task(one) for one in long]
+            await asyncio.sleep(0.2)
+            for i in range(5):
+                async with asyncio.timeout(1.5):
+                    await questions.ask(question("good/me", f"short {i}", seconds=0.0))
+            await asyncio.sleep(2.0)
+            assert [one.done() for one in asking] == [False, True, True]  # they were told to wait
+            asking[0].cancel()
+            await asyncio.gather(*asking, return_exceptions=True)
+
+    within(scene)
+
+
+def test_people_at_one_address_take_turns() -> None:
+    async def scene() -> None:
+        order: list[str] = []
+
+        async def asked(client: str, key: str) -> None:
+            await questions.ask(question(client, key, seconds=0.05))
+            order.append(key)
+
+        async with answering(waiting=9) as questions:
+            keys = [("class/ann", "a1"), ("class/ann", "a2"), ("class/ann", "a3")]
+            keys += [("class/bob", "b1"), ("home/cyd", "c1")]
+            await asyncio.gather(*(asked(*one) for one in keys))
+        assert order.index("c1") < 2
+        assert order.index("b1") < order.index("a2")
+
+    within(scene)
+
+
+def test_a_question_has_a_limit_of_processor_time() -> None:
+    """Also where compiled code holds the lock; one that only waits has used nothing."""
+
+    async def scene() -> None:
+        async with answering(processor_seconds=0.5) as questions:
+            await questions.ask(question("a", "waits", seconds=1.5))
+            endless = Question("a", "", "works", (partial(exec, "sum(iter(int, 1))"), {}))
+            with pytest.raises(Unanswered, match=r"or 0\.5 of a processor") as error:
+                await questions.ask(endless)
+            assert error.value.is_late
+            await questions.ask(question("a", "short"))
 
     within(scene)

@@ -12,6 +12,8 @@ from typing import Any
 import httpx
 import pytest
 
+from gradone.base.errors import BadData
+from gradone.lab.server import settings_for
 from gradone.lab.settings import Settings
 
 RUN = {"target": "tanh(z)", "d": 32, "algorithms": ["random_features"], "top": 2.0}
@@ -46,6 +48,7 @@ def sent(served: Any, text: bytes) -> bytes:
         ({"origin": "http://evil.example"}, 403, "requests from other pages are refused"),
         ({"origin": "null"}, 403, "requests from other pages are refused"),
         ({"origin": "http://[evil"}, 403, "requests from other pages are refused"),
+        ({"sec-fetch-site": "cross-site"}, 403, "requests from other pages are refused"),
     ],
 )
 def test_strangers_are_refused(
@@ -56,6 +59,72 @@ def test_strangers_are_refused(
     assert words in found.json()["message"]
     assert "refused POST '/api/runs': " in caplog.text
     assert words in caplog.text
+
+
+ELSEWHERE = [
+    "Origin: http://evil.example",
+    "Origin: null",
+    "Origin: https://127.0.0.1:{port}",
+    "Origin: http://127.0.0.1:1",
+    "Origin: http://127.0.0.1:{port}\r\nOrigin: http://evil.example",
+    "Origin: http://evil.example\r\nOrigin: http://127.0.0.1:{port}",
+    "Sec-Fetch-Site: cross-site",
+    "Sec-Fetch-Site: same-site",
+    "Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: document",
+    "Sec-Fetch-Site: same-origin\r\nSec-Fetch-Site: cross-site",
+]
+
+
+@pytest.mark.parametrize("headers", ELSEWHERE)
+def test_other_pages_cannot_ask_either(served: Any, headers: str) -> None:
+    """A GET costs as much as any other request, though its answer is not shown to the page."""
+    lines = f"GET /api/zoo HTTP/1.1\r\nHost: 127.0.0.1:{served.port}\r\n{headers}\r\n\r\n"
+    found = sent(served, lines.format(port=served.port).encode())
+    assert found.startswith((b"HTTP/1.1 403 ", b"HTTP/1.1 400 "))
+
+
+def test_a_link_may_open_the_page(served: Any) -> None:
+    from_link = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"}
+    from_link["sec-fetch-dest"] = "document"
+    assert httpx.get(served.address, headers=from_link).status_code == 200
+    framed = {**from_link, "sec-fetch-dest": "iframe"}
+    assert httpx.get(served.address, headers=framed).status_code == 403
+    own = {"sec-fetch-site": "same-origin", "origin": served.address}
+    assert httpx.get(f"{served.address}/api/zoo", headers=own).status_code == 200
+
+
+def test_where_there_is_a_token_nobody_is_answered_without_it(serve: Any) -> None:
+    """It comes with the address, stays as a cookie, and programs may send it as a header."""
+    token = "right"  # noqa: S105 - of a lab that nobody reaches
+    with serve(Settings(cores=1, token=token)) as served:
+        for path in ("/", "/health", "/api/zoo", "/static/main.js", "/?token=wrong", "/?token="):
+            found = httpx.get(served.address + path)
+            assert found.status_code == 401
+            assert "open the whole address that it printed" in found.json()["message"]
+        wrong = httpx.get(served.address, cookies={f"gradone-lab-{served.port}": "wrong"})
+        assert wrong.status_code == 401
+        with httpx.Client(base_url=served.address) as web:
+            opened = web.get("/?tab=plan&token=right&target=z1*z2")
+            assert (opened.status_code, opened.headers["location"]) == (
+                303,
+                "/?tab=plan&target=z1%2Az2",
+            )
+            assert "HttpOnly" in opened.headers["set-cookie"]
+            assert web.get("/").status_code == 200
+            assert web.get("/api/zoo").status_code == 200
+        bearer = {"authorization": "Bearer right"}
+        assert httpx.get(f"{served.address}/api/zoo", headers=bearer).status_code == 200
+
+
+def test_other_machines_are_let_in_by_name_and_with_a_token() -> None:
+    with pytest.raises(BadData, match="other machines can reach 192.168.0.7: say under which name"):
+        settings_for("192.168.0.7")
+    with pytest.raises(BadData, match="without a port, got 'lab.example.org:80'"):
+        settings_for("0.0.0.0", ["lab.example.org:80"])  # noqa: S104 - nothing listens
+    made = [settings_for("::", ["lab.example.org", "2001:db8::1"]) for _ in "12"]
+    assert made[0].hosts[:2] == ("lab.example.org", "[2001:db8::1]")
+    assert len(made[0].token) >= 32
+    assert made[0].token != made[1].token
 
 
 def test_the_page_itself_is_not_refused(web: httpx.Client, served: Any, caplog: Any) -> None:

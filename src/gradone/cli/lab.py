@@ -17,8 +17,20 @@ def lab(
     host: Annotated[
         str, typer.Option("--host", help="Address to listen on; by default this machine only.")
     ] = "127.0.0.1",
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--allow-host",
+            metavar="NAME",
+            help="Name or address under which others reach this machine; may be given again.",
+        ),
+    ] = None,
 ) -> None:
-    """Serve the lab, a page for the browser."""
+    """Serve the lab, a page for the browser.
+
+    Off this machine (--host 0.0.0.0) it wants --allow-host, and the address that it prints holds a
+    token without which nobody is answered.
+    """
     from importlib import import_module
 
     from ..base.errors import BadData
@@ -32,10 +44,13 @@ def lab(
         ) from None
     if not server.is_loopback(host):
         typer.echo(
-            f"Warning: {host} can be reached from other machines. Anybody who reaches it can use "
-            "this machine's processors; there is no password.",
+            f"Warning: {host} can be reached from other machines. Whoever has the address below, "
+            "with its token, can use this machine's processors.",
             err=True,
         )
     server.serve(
-        host, port, lambda address: typer.echo(f"The lab is at {address}  (Ctrl-C stops it)")
+        host,
+        port,
+        lambda address: typer.echo(f"The lab is at {address}  (Ctrl-C stops it)"),
+        allowed=allow_host or (),
     )

@@ -9,15 +9,17 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from ..base.pool import Call, Child, Pool
+from ..base.pool import Call, Child, Pool, used_seconds
+
+_LOOK_SECONDS = 0.2  # between two looks at the processor time of an answer
 
 
 class Unanswered(Exception):
-    """A question that has no answer: it took too long, or (a failure) its process ended."""
+    """A question that has no answer: it took too long (late), or (a failure) its process ended."""
 
-    def __init__(self, words: str, *, is_failure: bool = False) -> None:
+    def __init__(self, words: str, *, is_failure: bool = False, is_late: bool = False) -> None:
         super().__init__(words)
-        self.is_failure = is_failure
+        self.is_failure, self.is_late = is_failure, is_late
 
 
 class Crew:
@@ -27,12 +29,15 @@ class Crew:
     ----------
     pool : Pool
         The processes.
-    seconds : float
-        Time for one answer.
+    seconds, processor_seconds : float
+        Time for one answer: on the wall, and of a processor.
     """
 
-    def __init__(self, pool: Pool, seconds: float = math.inf) -> None:
-        self._pool, self._free, self._seconds = pool, pool.workers, seconds
+    def __init__(
+        self, pool: Pool, seconds: float = math.inf, processor_seconds: float = math.inf
+    ) -> None:
+        self._pool, self._free = pool, pool.workers
+        self._seconds, self._processor_seconds = seconds, processor_seconds
         self._replacing: set[asyncio.Task[None]] = set()
         self.on_free: Callable[[], None] = lambda: None
 
@@ -78,14 +83,16 @@ class Crew:
 
     async def _asked(self, child: Child, call: Call) -> Any:
         child.ask(call)
-        try:
-            async with asyncio.timeout(self._seconds):
-                await readable(child.connection)
-        except TimeoutError:
-            raise Unanswered(
-                f"there was no answer within {self._seconds:g} seconds: this is too much for "
-                "the page. Use the command line or Python, which have no such limit."
-            ) from None
+        used = used_seconds(child.process.pid)
+        while not await _is_readable(child.connection, _LOOK_SECONDS):
+            processor = used_seconds(child.process.pid) - used
+            if child.elapsed > self._seconds or processor > self._processor_seconds:
+                raise Unanswered(
+                    f"there was no answer within {self._seconds:g} seconds, or "
+                    f"{self._processor_seconds:g} of a processor: this is too much for the page. "
+                    "Use the command line or Python, which have no such limit.",
+                    is_late=True,
+                )
         reply = child.receive()
         if reply.kind != "answer":
             raise Unanswered(reply.problem, is_failure=True)
@@ -165,3 +172,13 @@ async def readable(connection: Any) -> None:
         await ready.wait()
     finally:
         loop.remove_reader(connection.fileno())
+
+
+async def _is_readable(connection: Any, seconds: float) -> bool:
+    """Whether a connection has something to read, or is closed, within a time."""
+    try:
+        async with asyncio.timeout(seconds):
+            await readable(connection)
+    except TimeoutError:
+        return False
+    return True

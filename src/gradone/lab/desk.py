@@ -6,16 +6,18 @@ import asyncio
 import json
 import logging
 import re
+import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+from weakref import WeakValueDictionary
 
 from fastapi import Request
 
 from ..base.errors import GradoneError
 from ..base.pool import Pool
 from . import answers
-from .crew import Crew
+from .crew import Crew, Unanswered
 from .questions import Question, Questions
 from .runs import Runs
 from .settings import Settings
@@ -26,6 +28,7 @@ _FIRST = (answers.answer, {"question": "warm up", "arguments": {}})
 _REMEMBERED = ("analyze", "sources", "plan", "predict")
 _QUICK = ("analyze", "sources", "plan")
 _CREW = 4  # processes for questions of either kind, at most
+_SLOW_SECONDS = 10.0  # for which questions of somebody whose last one was not quick are slow
 _STANDS_BACK = 5  # niceness of the processes for slow questions; that of runs is twice as much
 _LOG = logging.getLogger(__name__)
 
@@ -38,9 +41,11 @@ class Desk:
     """Processes of a lab, and who may use them.
 
     Questions of one or two directions are quick and have processes of their own, so that somebody
-    who types never waits for another's curves. All together there are three processes for each
-    core (quick questions, slow ones, runs; of the first two no more than four each), the server,
-    the one from which they are forked, and Python's tracker of resources.
+    who types never waits for another's curves; what turns out not to be quick is passed on. Of each
+    kind (quick, slow, run) an address has one at work at a time, whatever names it gives itself.
+    All together there are three processes for each core (quick questions, slow ones, runs; of the
+    first two no more than four each, and at least two that are quick), the server, the one from
+    which they are forked, and Python's tracker of resources.
 
     Parameters
     ----------
@@ -50,23 +55,24 @@ class Desk:
 
     def __init__(self, settings: Settings) -> None:
         limits: dict[str, Any] = {"preload": PRELOAD, "memory": settings.run_bytes}
-        asked: dict[str, Any] = limits | {
-            "workers": min(settings.cores, _CREW),
-            "first": _FIRST,
-        }
+        asked: dict[str, Any] = limits | {"first": _FIRST}
+        workers = min(settings.cores, _CREW)
         queue: dict[str, Any] = {
             "waiting": settings.waiting_questions,
             "patience": settings.patience,
         }
+        quick, slow = Pool(max(workers, 2), **asked), Pool(workers, **asked, niceness=_STANDS_BACK)
         seconds = settings.question_seconds
-        self.quick = Questions(Crew(Pool(**asked), seconds), **queue)
-        self.slow = Questions(Crew(Pool(**asked, niceness=_STANDS_BACK), seconds), **queue)
+        self.quick = Questions(Crew(quick, seconds, settings.quick_processor_seconds), **queue)
+        self.slow = Questions(Crew(slow, seconds, settings.slow_processor_seconds), **queue)
         # Questions of other people come before runs.
         pool = Pool(settings.cores, niceness=2 * _STANDS_BACK, **limits)
         self.runs = Runs(pool, stream, settings)
         # One thread reads all expressions: a long one takes milliseconds, which others need not
         # notice.
         self._reader = ThreadPoolExecutor(1, "reader")
+        self._slow_until: dict[str, float] = {}  # addresses whose last question was not quick
+        self._reading: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def ask(
         self, request: Request, client: str, question: str, **arguments: Any
@@ -87,7 +93,9 @@ class Desk:
         """
         is_small = True
         if "target" in arguments:
-            read = await self.read(arguments["target"], arguments["noise"])
+            # One at a time of each address: who sends hundreds keeps nobody else waiting.
+            async with self._reading.setdefault(address_of(request), asyncio.Lock()):
+                read = await self.read(arguments["target"], arguments["noise"])
             if not isinstance(read, bool):
                 _note_hostile(request, arguments["target"])
                 return {"error": read}
@@ -95,13 +103,13 @@ class Desk:
         is_quick = question in _QUICK and is_small
         name, _, part = client.partition(".")
         asked = Question(
-            client=self.client_of(request, name),
+            client=f"{address_of(request)}/{name}",
             subject=f"{question} {part}" if name else "",
             key=json.dumps([question, arguments], sort_keys=True),
             call=(answers.answer, {"question": question, "arguments": arguments}),
             is_kept=question in _REMEMBERED,
         )
-        asking = asyncio.create_task((self.quick if is_quick else self.slow).ask(asked))
+        asking = asyncio.create_task(self._answer(asked, is_quick))
         leaving = asyncio.create_task(_disconnected(request))
         try:
             await asyncio.wait([asking, leaving], return_when=asyncio.FIRST_COMPLETED)
@@ -113,15 +121,24 @@ class Desk:
                 task.cancel()
             await asyncio.gather(asking, leaving, return_exceptions=True)
 
+    async def _answer(self, asked: Question, is_quick: bool) -> Mapping[str, Any]:
+        now = time.monotonic()
+        if is_quick and self._slow_until.get(asked.address, now) <= now:
+            try:
+                return await self.quick.ask(asked)
+            except Unanswered as error:
+                if not error.is_late:
+                    raise
+                # Who asks for more of this kind asks there, and leaves the quick ones to others.
+                now = time.monotonic()
+                self._slow_until = {a: t for a, t in self._slow_until.items() if t > now}
+                self._slow_until[asked.address] = now + _SLOW_SECONDS
+        return await self.slow.ask(asked)
+
     async def read(self, text: str, noise: float | None) -> bool | dict[str, Any]:
         """Whether a target has at most two directions, or what is wrong with its expression."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._reader, _read, text, noise)
-
-    @staticmethod
-    def client_of(request: Request, name: str) -> str:
-        """Who asks: the name that a page gives itself, and where it is."""
-        return f"{request.client.host if request.client else ''}/{name}"
 
     async def warm_up(self) -> None:
         """Start the processes before somebody asks."""
@@ -143,6 +160,11 @@ def _read(text: str, noise: float | None) -> bool | dict[str, Any]:
     except GradoneError as error:
         return answers.mistake(error)
     return isinstance(found, Target) and found.r <= 2
+
+
+def address_of(request: Request) -> str:
+    """Where a request comes from: names can be invented, addresses cannot."""
+    return request.client.host if request.client else ""
 
 
 async def _disconnected(request: Request) -> None:

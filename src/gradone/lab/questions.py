@@ -39,7 +39,7 @@ class Question:
     Parameters
     ----------
     client : str
-        Who asks.
+        Who asks: an address, and after a slash a name that may have been invented.
     subject : str
         A client waits for one answer on each subject: a newer question replaces an older one. An
         empty subject is never replaced.
@@ -56,6 +56,11 @@ class Question:
     key: str
     call: Call
     is_kept: bool = True
+
+    @property
+    def address(self) -> str:
+        """Where it comes from."""
+        return self.client.partition("/")[0]
 
     def is_replaced_by(self, other: Question) -> bool:
         """Whether nobody needs this answer when the other question is asked."""
@@ -86,10 +91,13 @@ class _Job:
     question: Question
     askers: list[_Asker] = field(default_factory=list)
     task: asyncio.Task[None] | None = None
+    address: str = ""  # whose turn it is
 
 
 class Questions:
-    """Questions that wait for a crew; people take turns.
+    """Questions that wait for a crew; addresses take turns, and on each of them its people.
+
+    Of one address one question is at work at a time, so that somebody else finds a process free.
 
     Parameters
     ----------
@@ -106,7 +114,7 @@ class Questions:
         self._waiting: dict[str, _Job] = {}
         self._at_work: dict[str, _Job] = {}
         self._known: OrderedDict[str, Answer] = OrderedDict()
-        self._turns = Turns()
+        self._turns, self._inner_turns = Turns(), Turns()  # of addresses, of people
         self._away: dict[str, float] = {}  # who was sent away, and until when they are expected
         self._is_open = True
         crew.on_free = self._begin
@@ -148,8 +156,8 @@ class Questions:
                 other.refuse(Busy(len(self._waiting)))
         job = self._at_work.get(question.key) or self._waiting.get(question.key)
         if job is None:
-            self._make_room(question.client)
-            self._turns.rank(question.client)  # whoever is new has come now
+            self._make_room(question.address)
+            self._rank(question.client)  # whoever is new has come now
             job = self._waiting[question.key] = _Job(question)
         job.askers.append(asker)
         return job
@@ -157,24 +165,33 @@ class Questions:
     def _others(self) -> list[_Asker]:
         return [a for job in self._waiting.values() for a in job.askers if a.waits]
 
-    def _make_room(self, client: str) -> None:
+    def _rank(self, client: str) -> tuple[int, ...]:
+        """Place of somebody in the order: smaller is earlier."""
+        address = client.partition("/")[0]
+        return (*self._turns.rank(address), *self._inner_turns.rank(client))
+
+    def _make_room(self, address: str) -> None:
         """Refuse somebody when the queue is full: who waits for most, and has come last."""
         others = self._others()
         if len(others) < self._longest:
             return
-        counts = Counter(asker.question.client for asker in others)
+        counts = Counter(asker.question.address for asker in others)
         greedy, most = counts.most_common(1)[0]
-        if most <= counts[client] + 1:
+        if most <= counts[address] + 1:
             raise Busy(len(others) + 1)
-        last = [asker for asker in others if asker.question.client == greedy][-1]
+        last = [asker for asker in others if asker.question.address == greedy][-1]
         last.refuse(Busy(len(others)))
 
-    def _order(self) -> list[_Job]:
-        def rank(job: _Job) -> tuple[int, int]:
-            return min(self._turns.rank(asker.question.client) for asker in job.askers)
-
-        wanted = {job for job in self._waiting.values() for asker in job.askers if asker.waits}
-        return sorted(wanted, key=rank)
+    def _next(self) -> tuple[_Job, str] | None:
+        """Question whose turn it is, and the address to which it counts."""
+        at_work = {job.address for job in self._at_work.values()}
+        free = [
+            (self._rank(asker.question.client), job, asker.question.address)
+            for job in self._waiting.values()
+            for asker in job.askers
+            if asker.waits and asker.question.address not in at_work
+        ]
+        return min(free, key=lambda one: one[0])[1:] if free else None
 
     def _send_away(self, job: _Job, asker: _Asker) -> None:
         if self._waiting.get(job.question.key) is not job:
@@ -183,8 +200,8 @@ class Questions:
         # Those who were sent away before, and will be back, are before this one.
         self._away = {who: until for who, until in self._away.items() if until > now}
         others = {one.question.client for one in self._others()} | set(self._away)
-        mine = self._turns.rank(client)
-        busy = Busy(1 + sum(self._turns.rank(other) < mine for other in others))
+        mine = self._rank(client)
+        busy = Busy(1 + sum(self._rank(other) < mine for other in others))
         self._away[client] = now + busy.seconds + _BACK
         asker.refuse(busy)
 
@@ -197,12 +214,15 @@ class Questions:
             asyncio.get_running_loop().call_later(_ALONE, _give_up, job)
 
     def _begin(self) -> None:
-        while self._crew.is_free and (order := self._order()):
-            job = order[0]
+        while self._crew.is_free and (found := self._next()):
+            job, owner = found
             del self._waiting[job.question.key]
             self._at_work[job.question.key] = job
+            job.address = owner
             for asker in job.askers:
-                self._turns.serve(asker.question.client)
+                self._inner_turns.serve(asker.question.client)
+            for address in {asker.question.address for asker in job.askers}:
+                self._turns.serve(address)
             self._crew.reserve()
             job.task = asyncio.create_task(self._work(job))
 
@@ -232,6 +252,7 @@ class Questions:
             self._known[job.question.key] = found
             while len(self._known) > _KEPT:
                 self._known.popitem(last=False)
+        self._begin()  # the address has a turn again
 
     async def warm_up(self) -> None:
         """Start all processes before somebody asks."""

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Header, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 
+from .desk import address_of
 from .question_routes import desk_of, file, mistaken, told
 from .runs import Run
 from .schemas import (
@@ -48,7 +49,7 @@ async def start(request: Request, wanted: RunRequest) -> Response:
         return mistaken(f"these algorithms cannot be watched here: {', '.join(unknown)}. {there}")
     axis = "time" if wanted.view == "time" else found["axis"]
     given = {**wanted.model_dump(), "axis": axis, "quantity": _QUANTITIES[axis]}
-    run = desk.runs.start(desk.client_of(request, wanted.client), given)
+    run = desk.runs.start(address_of(request), given)
     return JSONResponse({"run": run.key, "parameters": given}, status_code=201)
 
 

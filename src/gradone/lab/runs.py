@@ -88,7 +88,7 @@ class Run:
 
 
 class Runs:
-    """All simulations of a lab: a few at work, others in a queue that is fair to everybody.
+    """All simulations of a lab: one of each owner at work, others in a queue that is fair.
 
     Parameters
     ----------
@@ -147,8 +147,12 @@ class Runs:
     def _begin_next(self) -> None:
         if self._keeper is None:
             self._keeper = asyncio.create_task(self._keep())
-        free = self._settings.cores - len(self._tasks)
-        for run in self.waiting[: max(free, 0)]:
+        for run in self.waiting:
+            at_work = {self._runs[key].owner for key in self._tasks}
+            if len(self._tasks) >= self._settings.cores:
+                return
+            if run.owner in at_work:
+                continue
             run.status = "running"
             self._turns.serve(run.owner)
             task = asyncio.create_task(self._perform(run))

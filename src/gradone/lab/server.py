@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import ipaddress
+import re
+import secrets
 import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -76,11 +79,46 @@ def make_server(settings: Settings, *, warm: bool = True) -> uvicorn.Server:
         app, http=partial(Connection, door), ws="none",  # type: ignore[arg-type]
         log_config=None, log_level="warning", access_log=False, server_header=False,
         timeout_keep_alive=15, timeout_graceful_shutdown=2,
+        proxy_headers=False,  # who is served fairly by address must not choose it
     )  # fmt: skip
     return uvicorn.Server(config)
 
 
-def serve(host: str, port: int, say: Callable[[str], None]) -> None:
+def settings_for(host: str, allowed: Sequence[str] = ()) -> Settings:
+    """Settings of a lab that listens on a host: off this machine only with a token.
+
+    Examples
+    --------
+    >>> settings_for("127.0.0.1").token
+    ''
+    >>> settings_for("0.0.0.0")
+    Traceback (most recent call last):
+    gradone.base.errors.BadData: other machines can reach 0.0.0.0: say under which name ...
+    """
+    names = [_in_address(name).lower() for name in allowed]
+    for name in names:
+        if not re.fullmatch(r"[\w.-]+|\[.*\]", name):
+            raise BadData(f"--allow-host is a name or an address without a port, got {name!r}")
+    if is_loopback(host):
+        return Settings(hosts=(*names, *Settings.hosts))
+    if not names:
+        raise BadData(
+            f"other machines can reach {host}: say under which name or address they do with "
+            "--allow-host, for example --allow-host lab.example.org. Requests for other names are "
+            "refused, and the printed address holds a token without which nobody is answered."
+        )
+    return Settings(hosts=(*names, *Settings.hosts), token=secrets.token_urlsafe(24))
+
+
+def _in_address(host: str) -> str:
+    """A host as it stands in an address of the web: version 6 in brackets."""
+    with contextlib.suppress(ValueError):
+        if ipaddress.ip_address(host).version == 6:
+            return f"[{host}]"
+    return host
+
+
+def serve(host: str, port: int, say: Callable[[str], None], *, allowed: Sequence[str] = ()) -> None:
     """Serve the lab until it is interrupted.
 
     Parameters
@@ -89,17 +127,22 @@ def serve(host: str, port: int, say: Callable[[str], None]) -> None:
         Where to listen; port 0 takes a free one.
     say : callable
         Told the address when the page can be opened.
+    allowed : sequence of str
+        Further names under which the page may be asked for; where other machines can reach the
+        host there must be one, and the address that is told holds a token.
     """
+    settings = settings_for(host, allowed)
     found = listening(host, port)  # before anything slow: a mistake is told at once
-    server = make_server(Settings() if is_loopback(host) else Settings(hosts=("*",)))
-    shown = f"[{host}]" if ":" in host else host
+    server = make_server(settings)
+    shown = settings.hosts[0] if settings.token else _in_address(host)
+    token = f"?token={settings.token}" if settings.token else ""
 
     async def run() -> None:
         serving = asyncio.create_task(server.serve(sockets=[found]))
         while not server.started and not serving.done():
             await asyncio.sleep(0.02)
         if server.started:
-            say(f"http://{shown}:{found.getsockname()[1]}/")
+            say(f"http://{shown}:{found.getsockname()[1]}/{token}")
         await serving
 
     write_log()

@@ -15,16 +15,22 @@ class Settings:
     ----------
     hosts : tuple of str
         Names under which the page may be asked for; a request for another one is refused.
+    token : str
+        What a request must know, as a cookie, as ``?token=`` or as ``Authorization: Bearer``;
+        nothing if it is empty.
     cores : int
         Runs at the same time, and processes for short questions of either kind.
     waiting_runs, waiting_questions : int
         How many may wait for their turn; what comes then is told that the lab is busy.
     runs_of_one : int
-        Runs of one person, at work or waiting.
+        Runs of one address, at work or waiting.
     patience : float
         Seconds in the queue of questions after which somebody is told that the lab is busy.
     question_seconds, run_seconds : float
         Time after which a question or a run is stopped.
+    quick_processor_seconds, slow_processor_seconds : float
+        Processor time of a question. One that turns out not to be quick is passed on to the
+        processes for slow ones.
     run_bytes : int
         Memory of one process.
     lonely_seconds : float
@@ -40,12 +46,15 @@ class Settings:
     """
 
     hosts: tuple[str, ...] = ("127.0.0.1", "localhost", "[::1]")
+    token: str = ""
     cores: int = field(default_factory=available_cores)
     waiting_runs: int = 20
     waiting_questions: int = 60
     runs_of_one: int = 2
     patience: float = 4.0
     question_seconds: float = 30.0
+    quick_processor_seconds: float = 2.0
+    slow_processor_seconds: float = 20.0
     run_seconds: float = 300.0
     run_bytes: int = 2 * 2**30
     lonely_seconds: float = 60.0
