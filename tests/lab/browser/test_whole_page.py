@@ -198,8 +198,10 @@ def test_the_tour_by_keys(open_page: Open) -> None:
 
 
 @pytest.mark.parametrize("tab", TABS)
-def test_controls_have_names_and_text_has_contrast(open_page: Open, tab: str) -> None:
-    page = open_page(f"?tab={tab}&target=tanh(z)&theory=random_features,giant_step&page=2")
+@pytest.mark.parametrize("colors", ["light", "dark"])
+def test_controls_have_names_and_text_has_contrast(open_page: Open, tab: str, colors: str) -> None:
+    query = f"?tab={tab}&target=tanh(z)&theory=random_features,giant_step&page=2&colors={colors}"
+    page = open_page(query)
     page.wait_for_selector(SHOWN[tab])
     assert page.evaluate(CONTROLS) == []
     found = page.evaluate(CONTRASTS)
@@ -228,3 +230,23 @@ def test_who_wants_no_motion_gets_none(open_page: Open) -> None:
     page.wait_for_selector("#plane-picture .neuron")
     expect(page.locator("#play")).to_have_attribute("aria-label", "Play the training")
     assert page.input_value("#moment") == "1"
+
+
+def test_a_lecture_has_large_type_and_an_address(open_page: Open) -> None:
+    page = open_page("?tab=predict&target=tanh(z)&theory=random_features")
+    page.wait_for_selector(SHOWN["predict"])
+
+    def size(selector: str) -> float:
+        script = "(s) => parseFloat(getComputedStyle(document.querySelector(s)).fontSize)"
+        return page.evaluate(script, selector)
+
+    places = ("#tab-predict", "#predict-plot .xtitle")
+    before = [size(place) for place in places]
+    page.click("#lecture")
+    expect(page.locator("#lecture")).to_have_attribute("aria-pressed", "true")
+    for place, small in zip(places, before, strict=True):
+        assert size(place) > 1.2 * small
+    assert "size=lecture" in page.url
+    page.click("#lecture")
+    assert "size=lecture" not in page.url
+    assert [size(place) for place in places] == before

@@ -1,7 +1,7 @@
 // Pictures by plotly, in the fonts and colors of the page.
 
 const CONFIG = { responsive: true, displayModeBar: false };
-const INK = "#1a1d21";
+const BLACK = "#000000";
 
 /** Words of the server in which $...$ is mathematics, as plotly writes them. */
 export const plain = (text) =>
@@ -9,15 +9,47 @@ export const plain = (text) =>
     .replace(/\$\\cos\^2\\theta_\{?(\w+)\}?\$/g, "cos²θ<sub>$1</sub>")
     .replace(/\$z_\{?(\d+)\}?\$/g, "z<sub>$1</sub>");
 
-const font = () => ({ family: getComputedStyle(document.body).fontFamily, size: 14, color: INK });
+const root = getComputedStyle(document.documentElement);
+const color = (name) => root.getPropertyValue(`--${name}`).trim();
+const rem = (size) => Math.round(size * parseFloat(root.fontSize));   // large type for a lecture
+const font = () => ({ family: root.fontFamily, size: rem(0.875), color: color("ink") });
+const papers = () => ({ paper_bgcolor: color("paper"), plot_bgcolor: color("paper") });
+
+/** A black line would not be seen on a dark page. */
+const seen = (trace) => {
+  const found = structuredClone(trace);
+  for (const part of [found.line, found.marker, found.error_y])
+    if (part?.color === BLACK) part.color = color("ink");
+  return found;
+};
+
+/** Give all pictures of the page the colors and the type of the page. */
+export function recolor() {
+  for (const plot of document.querySelectorAll(".js-plotly-plot")) {
+    const axes = Object.keys(plot.layout).filter((name) => /^[xy]axis/.test(name));
+    window.Plotly.update(plot, {}, {
+      ...papers(),
+      font: font(),
+      "legend.font.size": rem(0.81),
+      ...Object.fromEntries(
+        axes.flatMap((name) => [
+          [`${name}.gridcolor`, color("faint")],
+          [`${name}.title.font.size`, rem(0.875)],
+        ]),
+      ),
+    });
+  }
+}
 
 /** Picture that the server describes; the page gives it its width. */
 export function draw(place, picture, shorter = 0) {
   const layout = structuredClone(picture.layout);
   layout.height -= layout.margin.t - 14 + shorter;
   layout.margin.t = 14;
-  layout.font = { ...layout.font, ...font(), size: 13 };
-  return window.Plotly.react(place, picture.data, layout, CONFIG);
+  layout.font = { ...layout.font, ...font(), size: rem(0.81) };
+  for (const name of Object.keys(layout).filter((key) => /^[xy]axis/.test(key)))
+    layout[name].gridcolor = color("faint");
+  return window.Plotly.react(place, picture.data.map(seen), { ...layout, ...papers() }, CONFIG);
 }
 
 export function drawTraces(place, traces, layout) {
@@ -25,29 +57,28 @@ export function drawTraces(place, traces, layout) {
     isNarrow = width < 480;
   const axis = {
     showline: true,
-    linecolor: "#777",
+    linecolor: color("edge"),
     zeroline: false,
-    gridcolor: "#eceff1",
+    gridcolor: color("faint"),
     ticks: "outside",
-    tickcolor: "#777",
+    tickcolor: color("edge"),
   };
-  const room = 22 * legendRows(traces, width) + 6;
+  const room = rem(1.375) * legendRows(traces, width) + 6;
   return window.Plotly.react(
     place,
-    traces,
+    traces.map(seen),
     {
       font: font(),
-      height: (isNarrow ? 310 : 370) + room,
+      height: (isNarrow ? 310 : rem(23)) + room,
       margin: { l: isNarrow ? 52 : 64, r: 14, t: 10, b: 56 + room },
-      paper_bgcolor: "white",
-      plot_bgcolor: "white",
+      ...papers(),
       legend: {
         orientation: "h",
         yref: "container",
         y: 0,
         yanchor: "bottom",
         x: 0,
-        font: { size: 13 },
+        font: { size: rem(0.81) },
         tracegroupgap: 0,
       },
       hovermode: "closest",
@@ -65,7 +96,7 @@ function legendRows(traces, width) {
   let rows = 1,
     used = 0;
   for (const one of traces.filter((trace) => trace.showlegend !== false)) {
-    const length = 48 + 7.4 * one.name.replace(/<[^>]*>/g, "").length;
+    const length = 48 + rem(0.46) * one.name.replace(/<[^>]*>/g, "").length;
     if (used && used + length > width - 70) [rows, used] = [rows + 1, 0];
     used += length;
   }
@@ -73,7 +104,7 @@ function legendRows(traces, width) {
 }
 
 function titled(axis, own) {
-  return { ...axis, ...own, title: { ...own.title, font: { size: 14 }, standoff: 8 } };
+  return { ...axis, ...own, title: { ...own.title, font: { size: rem(0.875) }, standoff: 8 } };
 }
 
 export const AXES = {

@@ -55,7 +55,8 @@ export function fill(menu, options, chosen) {
 export function choice({ type, name, value, label, color, reason, isThere, isChosen, onchange }) {
   const box = element("input", { type, name, value, disabled: !isThere, onchange });
   box.checked = isThere && isChosen;
-  const dot = element("span", { class: "dot", style: `background:${color}`, "aria-hidden": "true" });
+  const shown = color === "#000000" ? "var(--ink)" : color;   // black would vanish on a dark page
+  const dot = element("span", { class: "dot", style: `background:${shown}`, "aria-hidden": "true" });
   const row = [element("label", { class: isThere ? "choice" : "choice off" }, box, dot, element("span", {}, label))];
   if (reason) row.push(element("span", { class: "why-not" }, reason));
   return row;

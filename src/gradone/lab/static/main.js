@@ -1,5 +1,6 @@
 // The page: tabs, and the parts that live on them.
 import { byId } from "./dom.js";
+import { startLook } from "./look.js";
 import { startPlan } from "./plan.js";
 import { startPredict } from "./predict.js";
 import { change, onChange, state } from "./state.js";
@@ -45,6 +46,7 @@ byId("share").addEventListener("click", async () => {
 });
 
 showTab();
+startLook();
 startVerdict();
 startPredict();
 startWatch();

@@ -33,8 +33,8 @@ export function drawRun(plot, events, asked, quantity, shown) {
         name: quantity === "cosine2" ? `cos²θ<sub>${name}</sub>` : name.replace(/z(\d)/, "z<sub>$1</sub>"),
         mode: "lines+markers",
         type: "scatter",
-        line: { color: "#666", width: 2, dash: DASHES[place(name) % 4] },
-        marker: { color: "#666", size: 8, symbol: MARKERS[place(name) % 8] },
+        line: { color: "#808890", width: 2, dash: DASHES[place(name) % 4] },
+        marker: { color: "#808890", size: 8, symbol: MARKERS[place(name) % 8] },
       })),
     );
   }

@@ -5,6 +5,7 @@ const DEFAULTS = {
   theory: "", top: "", sliders: "", predicted: "",
   view: "samples", algorithms: "", d: "", seeds: "1", seed: "0", quantity: "", shown: "", run: "",
   plan_d: "1000", plan_n: "5000", plan_width: "1000", page: "1",
+  colors: "light", size: "desk",
 };
 
 const given = new URLSearchParams(location.search);

@@ -1,0 +1,32 @@
+// How the page looks: dark colors, and large type for a lecture. Both are part of the address.
+import { recolor } from "./charts.js";
+import { byId } from "./dom.js";
+import { change, onChange, state } from "./state.js";
+
+const root = document.documentElement;
+
+function show() {
+  root.dataset.colors = state.colors;
+  root.dataset.size = state.size;
+  byId("dark").setAttribute("aria-pressed", String(state.colors === "dark"));
+  byId("lecture").setAttribute("aria-pressed", String(state.size === "lecture"));
+  recolor();
+  window.dispatchEvent(new Event("resize"));   // pictures take the new width
+}
+
+export function startLook() {
+  byId("dark").addEventListener("click", () =>
+    change({ colors: state.colors === "dark" ? "light" : "dark" }));
+  byId("lecture").addEventListener("click", () => {
+    const begins = state.size !== "lecture";
+    change({ size: begins ? "lecture" : "desk" });
+    // A browser may refuse the whole screen; large type helps without it.
+    if (begins) root.requestFullscreen?.().catch(() => {});
+    else if (document.fullscreenElement) document.exitFullscreen();
+  });
+  document.addEventListener("fullscreenchange", () => {
+    if (!document.fullscreenElement) change({ size: "desk" });
+  });
+  onChange((keys) => { if (keys.includes("colors") || keys.includes("size")) show(); });
+  show();
+}
