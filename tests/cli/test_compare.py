@@ -17,7 +17,7 @@ def test_the_table_has_every_source_and_says_what_is_missing():
     assert result.exit_code == 0
     assert "theory:giant_step" in result.stdout
     assert "simulation:giant_step" in result.stdout
-    assert "theory:two_layers: it covers targets of the class" in result.stdout
+    assert "theory:two_layers: it covers hierarchical targets" in result.stdout
 
 
 def test_the_numbers_are_those_of_the_verb():

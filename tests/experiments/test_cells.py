@@ -205,7 +205,7 @@ def test_a_theory_that_does_not_cover_a_target_is_left_out():
     layout = experiment([{"theory": "depth", "kappa": 1.5}], targets=["z1", gd.zoo("sight")]).layout
     assert len(layout.cells) == 1
     [(_, reason)] = layout.uncovered
-    assert reason.startswith("'depth' does not cover this target: it covers targets of the class")
+    assert reason.startswith("'depth' does not cover this target: it covers hierarchical targets")
     with pytest.raises(gd.BadData, match="'e' has no cell: 'depth' does not cover"):
         experiment([{"theory": "depth", "kappa": 1.5}]).cells()
 

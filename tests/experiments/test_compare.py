@@ -48,7 +48,7 @@ def test_sources_that_do_not_apply_fail_or_are_late_are_told_apart():
     ]
     assert set(found.outcome.values) == {"done"}
     absent = json.loads(found.attrs["not_covered"])
-    reason = "it covers targets of the class HierarchicalTarget"
+    reason = "it covers hierarchical targets"
     assert absent["theory:layerwise"].startswith(reason)
     assert absent["theory:dot_kernel_ridge"] == "its axis is log n / log d"
     assert absent["simulation:random_features_classifier"] == "it needs labels of two values"

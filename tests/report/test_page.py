@@ -71,7 +71,7 @@ def test_what_failed_or_is_missing_says_why_where_the_curve_would_be(page, study
     assert 'class="failed"><b>giant gradient step, simulation</b>: failed: no &lt;i&gt;luck' in text
     assert "<b>message passing (AMP), simulation</b>: not finished within the budget" in text
     assert "<b>message passing (AMP), theory</b>: 2 of 25 points within the budget" in text
-    assert "three layers, theory</b>: it covers targets of the class HierarchicalTarget" in text
+    assert "three layers, theory</b>: it covers hierarchical targets" in text
     assert "the kernel &lt;b&gt;exploded" in text
     by_title = {panel.title: panel for panel in panels(study)}
     assert by_title["Without feature learning"].chart is not None  # the theory is there

@@ -38,6 +38,8 @@ class HierarchicalTarget(Sampled):
     expressions being compared in canonical form.
     """
 
+    kind = ("a hierarchical target", "hierarchical targets such as gd.Sight and gd.Tree")
+
     noise: float = field(default=0.0, kw_only=True)
 
     def __post_init__(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -19,6 +19,8 @@ class Sampled(ABC):
     """What every target can do once it has a realization: samples, whole and in chunks."""
 
     noise: float
+    kind: ClassVar[tuple[str, str]]
+    """What a person calls one target of the class, and several of them."""
 
     @abstractmethod
     def realization(self, d: int, *, seed: int = 0, replicate: int = 0) -> Labeler:

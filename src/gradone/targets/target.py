@@ -62,6 +62,8 @@ class Target(Sampled):
     (1, Target('z1*z2', noise=0.09))
     """
 
+    kind = ("a function of a few directions", "functions of a few directions")
+
     text: str
     noise: float = 0.0
     formula: Formula = field(init=False)

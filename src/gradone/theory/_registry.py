@@ -93,13 +93,13 @@ def obstacle(theory: Theory, target: Sampled) -> str | None:
     ...         return None
     ...     def predict(self, target, **axes): ...
     >>> obstacle(Example(), Sight(outer="tanh(h)", inner="He2(z)", exponent=0.5))
-    'it covers targets of the class Target, and this one is a Sight'
+    'it covers functions of a few directions, and this is a hierarchical target'
     >>> obstacle(Example(), Target("z")) is None
     True
     """
     if not isinstance(target, theory.kinds):
-        known = " or ".join(kind.__name__ for kind in theory.kinds)
-        return f"it covers targets of the class {known}, and this one is a {type(target).__name__}"
+        known = " or ".join(kind.kind[1] for kind in theory.kinds)
+        return f"it covers {known}, and this is {target.kind[0]}"
     if isinstance(target, Target) and target.q and not theory.latent:
         return "the target has latent noise inside its formula"
     return theory.obstacle(target)

@@ -176,7 +176,7 @@ def _finite(
     """Errors at dimension d, from the levels of the kernel [LZ-2]."""
     if not isinstance(target, Target):
         raise OutOfRegime(
-            "'lazy' has the curve at finite d for targets of the class Target only; leave d out"
+            "'lazy' has the curve at finite d for functions of a few directions only; leave d out"
         )
     if activation is None:
         raise BadData("a curve at finite d needs the features: write activation='relu(z - 0.5)'")
