@@ -1,6 +1,8 @@
 """The verb ``run``: the numbers of the verbs, in one dataset, computed once."""
 
+import errno
 import json
+import os
 import time
 
 import numpy as np
@@ -8,7 +10,7 @@ import pytest
 import xarray as xr
 
 import gradone as gd
-from gradone.base.curves import check_curve
+from gradone.base.curves import check_curve, curve
 from gradone.experiments.cell import Fit
 from gradone.experiments.dataset import assemble
 from gradone.experiments.export import export
@@ -357,3 +359,32 @@ def test_a_path_keeps_fits_of_different_sizes():
     np.testing.assert_array_equal(second["overlap(direction)"], [0.2, 0.3])
     assert [part["status"].item() for part in (first, second)] == ["", "slow"]
     assert [part["n_iter"].item() for part in (first, second)] == [3, 4]
+
+
+def small_curve():
+    values = {"q": ("target", [0.5]), "q_err": ("target", [0.1])}
+    return curve(values, {"target": ["-z1+pi*z2"]}, source="simulation:x", target="z")
+
+
+@pytest.mark.parametrize("ending", ["csv", "nc"])
+def test_an_export_that_cannot_be_written_is_one_clear_line(tmp_path, monkeypatch, ending):
+    """Failed before: raw errors of the system, and of HDF5."""
+    (tmp_path / f"folder.{ending}").mkdir()
+    with pytest.raises(gd.BadData, match=rf"folder\.{ending} is a folder; export to a file"):
+        export(small_curve(), tmp_path / f"folder.{ending}")
+
+    def fail(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(
+        gd.BadData, match=rf"out\.{ending} cannot be written \(No space left on dev"
+    ):
+        export(small_curve(), tmp_path / f"out.{ending}")
+    assert [path.name for path in tmp_path.iterdir()] == [f"folder.{ending}"]
+
+
+def test_a_spreadsheet_does_not_compute_the_targets_of_an_export(tmp_path):
+    """Failed before: -z1+pi*z2 stood there as a formula."""
+    lines = export(small_curve(), tmp_path / "out.csv").read_text().splitlines()
+    assert lines == ["target,quantity,value,error,status", "'-z1+pi*z2,q,0.5,0.1,"]

@@ -1,5 +1,6 @@
 """The store: what goes in comes out bit for bit, whatever else happens to the file."""
 
+import errno
 import io
 import os
 import sqlite3
@@ -17,6 +18,7 @@ from gradone.base.errors import BadData
 from gradone.experiments import _filesystem, _schema
 from gradone.experiments._packing import pack, unpack
 from gradone.experiments.store import Counts, Merged, Store, StoreError
+from gradone.experiments.task import Result
 
 from .stored_cells import (
     BIG,
@@ -198,8 +200,6 @@ def test_wrong_places_are_named(tmp_path):
         Store(tmp_path / "absent.db", "ro")
     with pytest.raises(BadData, match="there is no folder .*nowhere"):
         Store(tmp_path / "nowhere" / "runs.db")
-    with pytest.raises(StoreError, match="cannot be used"):
-        Store(tmp_path)
 
 
 @pytest.mark.parametrize("statement", ["", "PRAGMA journal_mode = WAL"])
@@ -244,6 +244,36 @@ def test_a_store_in_a_read_only_folder_can_be_read(read_only_folder):
         assert store.keys() == {f"{1:032x}"}
     with pytest.raises(StoreError, match="cannot be written .*Check its permissions"):
         Store(path)
+
+
+def test_a_folder_is_no_store(tmp_path):
+    """Failed before: "the disk is full"."""
+    for mode in ("rw", "ro"):
+        with pytest.raises(BadData, match=r"is a folder; a store is one file, such as .*runs\.db"):
+            Store(tmp_path, mode)
+
+
+def test_a_read_only_filesystem_is_a_clear_error(tmp_path, monkeypatch):
+    """There even taking a file away that does not exist is an error, which went through before."""
+
+    def refuse(self, **options):
+        raise OSError(errno.EROFS, "Read-only file system", str(self))
+
+    monkeypatch.setattr(Path, "unlink", refuse)
+    monkeypatch.setattr(sqlite3, "connect", lambda *_, **__: connect_nowhere())
+    with pytest.raises(StoreError, match=r"runs\.db cannot be used \(unable to open"):
+        Store(tmp_path / "runs.db")
+
+
+def connect_nowhere(connect=sqlite3.connect):
+    return connect("/no/such/folder/runs.db")
+
+
+def test_an_error_with_half_a_character_is_stored(path, store):
+    """Failed before: UnicodeEncodeError, and with it the end of the whole sweep."""
+    broken = Result(f"{7:032x}", "failed", error="no file 'caf\udce9.csv'")
+    assert put(store, broken) == 1
+    assert store.get(broken.key).result.error == r"no file 'caf\udce9.csv'"
 
 
 # ---- several at once

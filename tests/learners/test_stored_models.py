@@ -177,6 +177,56 @@ def test_other_files_are_refused(tmp_path):
         load_model(tmp_path / "zip.npz")
 
 
+def test_two_hundred_damaged_files_are_refused_or_read_as_they_were(regressor, data, tmp_path):
+    """Failed before: errors of zlib, of struct, NotImplementedError, RuntimeError."""
+    X = data[0][:20]
+    expected = regressor.predict(X)
+    good = gd.learners.save_model(regressor, tmp_path / "model.npz").read_bytes()
+    path, rng = tmp_path / "bad.npz", np.random.default_rng(1)
+    ends = [good.rfind(b"PK\x01\x02"), len(good)]  # the list of files stands at the end
+    refused = 0
+    for attempt in range(200):
+        bad = bytearray(good)
+        low, high = ends if attempt % 2 else (0, len(good))
+        for place in rng.integers(low, high, size=1 + attempt % 3):
+            bad[place] ^= 1 << int(rng.integers(8))
+        path.write_bytes(bad[: len(bad) - (attempt % 5 == 0) * int(rng.integers(1, 2000))])
+        try:
+            again = load_model(path)
+        except gd.BadData:
+            refused += 1
+        else:  # a date, for instance, is no part of the model
+            np.testing.assert_array_equal(again.predict(X), expected)
+    assert refused > 100
+
+
+@pytest.mark.parametrize("depth", [2000, 200_000])
+def test_a_description_nested_without_end_is_refused(tmp_path, depth):
+    """Failed before: RecursionError."""
+    text = b'{"schema": 1, "model": ' + b'{"list": [' * depth + b"]}" * depth + b"}"
+    np.savez(tmp_path / "deep.npz", description=np.frombuffer(text, np.uint8))
+    with pytest.raises(gd.BadData, match="is damaged"):
+        load_model(tmp_path / "deep.npz")
+
+
+def test_a_file_does_not_unpack_to_whatever_it_likes(regressor, tmp_path):
+    """Failed before: 3.2 GB were made of 3 MB, and headers that claim terabytes were believed."""
+    path = tmp_path / "bomb.npz"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+        for i in range(5):
+            file.writestr(f"array{i}.npy", bytes(2**25))
+    with pytest.raises(gd.BadData, match=r"would unpack to 167\.8 MB: no model"):
+        load_model(path)
+    header = "{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000,)}"
+    claim = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode() + bytes(80)
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("array0.npy", claim)
+    with pytest.raises(gd.BadData, match="is damaged: cannot reshape array of size 10"):
+        load_model(path)
+    with pytest.raises(gd.BadData, match="is not a model of gradone, or is damaged"):
+        load_model(tmp_path)
+
+
 def test_what_cannot_be_saved_is_named(tmp_path):
     model = gd.learners.SIR(random_state=0)
     model.extra = print

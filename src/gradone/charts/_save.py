@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 import math
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..base.csv_text import csv_text
 from ..base.errors import BadData
 
 if TYPE_CHECKING:
@@ -78,22 +79,22 @@ def svg(picture: Picture) -> str:
 
 def table(picture: Picture) -> str:
     """All numbers of a picture, one on each line."""
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(COLUMNS)
+    return csv_text([COLUMNS, *_lines(picture)])
+
+
+def _lines(picture: Picture) -> Iterator[tuple[Any, ...]]:
     for panel, chart in enumerate(picture.panels, start=1):
         for one in chart.series:
             head = (panel, one.name, one.kind)
             if one.kind == "heat":
                 for y, row in zip(one.y, one.z or (), strict=True):
                     for x, z in zip(one.x, row, strict=True):
-                        writer.writerow((*head, _text(x), _text(y), "", _text(z)))
+                        yield (*head, _text(x), _text(y), "", _text(z))
                 continue
             count = max(len(one.x), len(one.y))
             columns = [part or (None,) * count for part in (one.x, one.y, one.yerr)]
             for values in zip(*columns, strict=True):
-                writer.writerow((*head, *map(_text, values), ""))
-    return buffer.getvalue()
+                yield (*head, *map(_text, values), "")
 
 
 def _text(value: float | None) -> str:

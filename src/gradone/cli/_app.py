@@ -36,6 +36,11 @@ class Commands(TyperGroup):
                 raise
             typer.echo(f"{type(error).__name__}: {error}", err=True)
             raise typer.Exit(MISTAKE) from error
+        except OSError as error:
+            if ctx.params["debug"] or error.filename is None:
+                raise
+            typer.echo(f"{error.filename} cannot be used: {error.strerror}.", err=True)
+            raise typer.Exit(MISTAKE) from error
         except KeyboardInterrupt as interrupt:
             typer.echo("Interrupted.", err=True)
             raise typer.Exit(INTERRUPTED) from interrupt

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import itertools
 import json
 import math
@@ -11,6 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
+
+from ..base.csv_text import csv_text
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -83,12 +83,9 @@ def columns(curve: xr.Dataset, names: list[str] | None = None) -> list[Column]:
 def to_csv(curve: xr.Dataset) -> str:
     """All numbers of a curve as comma-separated values; what has no number is left empty."""
     table = columns(curve)
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([column.name for column in table])
-    for row in zip(*(column.values for column in table), strict=True):
-        writer.writerow(["" if _is_nan(value) else value for value in row])
-    return out.getvalue()
+    rows = zip(*(column.values for column in table), strict=True)
+    shown = (["" if _is_nan(value) else value for value in row] for row in rows)
+    return csv_text([[column.name for column in table], *shown])
 
 
 def to_json(curve: xr.Dataset) -> dict[str, Any]:

@@ -52,5 +52,6 @@ def can_write_ahead(folder: Path) -> bool:
     except sqlite3.Error:
         return False
     finally:
-        for suffix in ("", "-wal", "-shm", "-journal"):
-            Path(f"{path}{suffix}").unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # a filesystem that cannot be written says so here too
+            for suffix in ("", "-wal", "-shm", "-journal"):
+                Path(f"{path}{suffix}").unlink(missing_ok=True)

@@ -59,6 +59,8 @@ def connect(path: Path, *, writable: bool) -> sqlite3.Connection:
     StoreError
         If it cannot be opened, or is damaged.
     """
+    if path.is_dir():
+        raise BadData(f"{path} is a folder; a store is one file, such as {path / 'runs.db'}")
     try:
         connection = _writable(path) if writable else _readable(path)
     except sqlite3.DatabaseError as error:

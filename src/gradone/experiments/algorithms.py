@@ -15,6 +15,7 @@ from ..targets.sampled import Sampled, whole_number
 from ..targets.training import parameters_of
 from ..theory import THEORIES
 from ..theory._registry import obstacle
+from ._foreign import version_of
 from .metrics import OF_DIRECTIONS, OF_PREDICTIONS
 
 _TABLES = {"learner": LEARNERS, "engine": ENGINES, "theory": THEORIES}
@@ -50,9 +51,10 @@ class Algorithm:
         What it cannot do without.
     answers : frozenset of str
         Quantities that it may report.
-    numerics : int
+    numerics : str
         Version of its numbers. The class, or the engine, states it as ``numerics``, one higher
-        when the numbers may change: cells that were computed before are then computed anew.
+        when the numbers may change: cells that were computed before are then computed anew. Code
+        that is not ours is computed anew when its source or its package changes.
     """
 
     kind: str
@@ -60,7 +62,7 @@ class Algorithm:
     parameters: frozenset[str]
     required: tuple[str, ...]
     answers: frozenset[str]
-    numerics: int = 1
+    numerics: str = "1"
 
     @property
     def recipe(self) -> str:
@@ -209,7 +211,7 @@ def _described(kind: str, name: str, thing: Any) -> Algorithm:
     known = parameters_of(getattr(thing, verb) if verb else thing)
     parameters = [p for p in known.values() if p.name not in _OWN]
     needed = tuple(p.name for p in parameters if p.default is p.empty and p.name != "channel")
-    names, version = frozenset(p.name for p in parameters), getattr(thing, "numerics", 1)
+    names, version = frozenset(p.name for p in parameters), version_of(thing)
     if kind == "theory":
         return Algorithm(kind, name, names, needed, frozenset(thing.answers), version)
     if kind == "engine":

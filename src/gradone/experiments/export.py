@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 import tempfile
 from collections.abc import Iterator
@@ -12,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..base.csv_text import csv_text
 from ..base.curves import STATUS
 from ..base.errors import BadData
 
@@ -31,13 +30,20 @@ def export(dataset: xr.Dataset, path: str | Path) -> Path:
     """
     path = Path(path)
     check_ending(path)
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".export-") as folder:
-        part = Path(folder) / path.name
-        if path.suffix == ".nc":
-            dataset.to_netcdf(part, engine="h5netcdf")
-        else:
-            part.write_text(to_csv(dataset), encoding="utf-8", newline="")
-        os.replace(part, path)
+    try:
+        with tempfile.TemporaryDirectory(dir=path.parent, prefix=".export-") as folder:
+            part = Path(folder) / path.name
+            if path.suffix == ".nc":
+                dataset.to_netcdf(part, engine="h5netcdf")
+            else:
+                part.write_text(to_csv(dataset), encoding="utf-8", newline="")
+            os.replace(part, path)
+    except (OSError, RuntimeError) as error:  # HDF5 says of a full disk that it cannot flush
+        reason = getattr(error, "strerror", None) or str(error).partition(" (")[0]
+        raise BadData(
+            f"{path} cannot be written ({reason}): the disk may be full, or the folder may not be "
+            "written to. Nothing was changed."
+        ) from error
     return path
 
 
@@ -47,6 +53,8 @@ def check_ending(path: Path) -> None:
         raise BadData(f"export to a file .nc or .csv, got '{path.name}'")
     if not path.parent.is_dir():
         raise BadData(f"there is no folder {path.parent} for {path.name}")
+    if path.is_dir():
+        raise BadData(f"{path} is a folder; export to a file")
 
 
 def to_csv(dataset: xr.Dataset) -> str:
@@ -65,10 +73,13 @@ def to_csv(dataset: xr.Dataset) -> str:
     1.0,q,0.5,0.1,
     2.0,,,,not run
     """
+    return csv_text(_table(dataset))
+
+
+def _table(dataset: xr.Dataset) -> Iterator[list[Any]]:
+    """Lines of the table, the names of its columns first."""
     dims = [str(dim) for dim in dataset.sizes]
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow([*dims, "quantity", "value", "error", "status"])
+    yield [*dims, "quantity", "value", "error", "status"]
     outer = [str(dim) for dim in dataset["status"].dims] if "status" in dataset else []
     names = [
         name
@@ -85,8 +96,7 @@ def to_csv(dataset: xr.Dataset) -> str:
             rows = [({}, "", "", "")]
         for inner, name, value, error in rows:
             where = {**shown, **inner}
-            writer.writerow([*(where.get(dim, "") for dim in dims), name, value, error, status])
-    return buffer.getvalue()
+            yield [*(where.get(dim, "") for dim in dims), name, value, error, status]
 
 
 def _rows(

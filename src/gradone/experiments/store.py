@@ -301,7 +301,9 @@ class Store:
 def _row(result: Result, sweep: str, params: str, now: float) -> tuple[Any, ...]:
     """Values of a row, without its provenance."""
     scalars, arrays = pack(result.arrays)
-    key, status, error = result.key, result.status, result.error
+    key, status = result.key, result.status
+    # Half a character, as in the name of a file that is no text, cannot be stored as it is.
+    error = result.error.encode(errors="backslashreplace").decode()
     mark = digest(key, params, status, scalars, arrays, error)
     return (
         key, sweep, params, status, scalars, arrays, result.seconds, error, result.host, now, mark

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..base.children import Outcome
+from ..base.csv_text import csv_text
 from ..base.errors import BadData
 from ..report.panel import Panel
 from ..report.study import Study
@@ -193,12 +192,10 @@ def plan_table(target: str, noise: float | None, **sizes: Any) -> bytes:
     """
     from ..algorithms.plan import plan
 
-    text = io.StringIO()
-    table = csv.writer(text, lineterminator="\n")
-    table.writerow(
+    table: list[tuple[Any, ...]] = [
         ("algorithm", "data it needs", "margin", "error left", "its error", "learns here", "note")
-    )
+    ]
     for row in plan(find_target(target, noise), **sizes).rows:
         left = ("", "") if row.plateau is None else (row.plateau.value, row.plateau.error)
-        table.writerow((row.algorithm, row.needs, row.margin, *left, row.here, row.note))
-    return text.getvalue().encode()
+        table.append((row.algorithm, row.needs, row.margin, *left, row.here, row.note))
+    return csv_text(table).encode()

@@ -6,13 +6,15 @@ import json
 import re
 from dataclasses import is_dataclass
 from importlib import import_module
+from io import BytesIO
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
+from zipfile import ZipFile
 
 import numpy as np
 
-from ..base.errors import BadData
+from ..base.errors import BadData, GradoneError
+from ..base.memory import human_bytes, require_memory
 from ._registry import LEARNERS
 
 SCHEMA = 1
@@ -31,6 +33,7 @@ _MODULES = (
     "tables.tabular.encoding",
     "tables.tabular.model",
 )
+_FREE_BYTES, _MOST_PACKED = 1 << 26, 100  # of an archive: always unpacked; times its own size
 _UNSAVED = ("_skl_callbacks", "_callback", "_sklearn", "_metadata_request")
 
 
@@ -86,7 +89,8 @@ def load_model(path: str | Path) -> Any:
 
     Nothing in the file is run: arrays are read without pickle, classes are found in a fixed list,
     and objects are put together field by field, without a call. A file that names anything else
-    is refused.
+    is refused, whatever its bytes are, with one error; so is an archive that unpacks to more than
+    100 times its size (and 64 MB).
 
     Parameters
     ----------
@@ -95,25 +99,52 @@ def load_model(path: str | Path) -> Any:
     """
     path = Path(path)
     try:
-        with np.load(path, allow_pickle=False) as stored:
-            arrays = {name: stored[name] for name in stored.files}
+        arrays = _unpacked(path)
+        if _DESCRIPTION not in arrays:
+            raise BadData(f"{path} is not a model of gradone: it has no description")
+        description = json.loads(arrays.pop(_DESCRIPTION).tobytes())
+        schema, model = description["schema"], description["model"]
+        if schema != SCHEMA:
+            raise BadData(
+                f"the model in {path} has schema {schema!r}, this version of gradone reads {SCHEMA}"
+            )
+        return _Reader(arrays).read(model)
+    except GradoneError:
+        raise
     except FileNotFoundError:
         raise BadData(f"there is no model at {path}") from None
-    except (ValueError, OSError, BadZipFile, EOFError) as error:
-        raise BadData(f"{path} is not a model of gradone: {error}") from None
-    try:
-        description = json.loads(arrays.pop(_DESCRIPTION).tobytes().decode())
-        schema, model = description["schema"], description["model"]
-    except (KeyError, TypeError, ValueError):
-        raise BadData(f"{path} is not a model of gradone: it has no description") from None
-    if schema != SCHEMA:
-        raise BadData(
-            f"the model in {path} has schema {schema!r}, this version of gradone reads {SCHEMA}"
-        )
-    try:
-        return _Reader(arrays).read(model)
-    except (KeyError, TypeError, IndexError, AttributeError) as error:
-        raise BadData(f"the model in {path} is damaged: {error!r}") from None
+    except Exception as error:  # the bytes of a stranger can break a reader in any way
+        problem = str(error) or type(error).__name__
+        raise BadData(f"{path} is not a model of gradone, or is damaged: {problem}") from None
+
+
+def _unpacked(path: Path) -> dict[str, np.ndarray]:
+    """Arrays of an archive, which may not unpack to very much more than it is."""
+    size = path.stat().st_size
+    with ZipFile(path) as archive:
+        parts = archive.infolist()
+        needed = sum(part.file_size for part in parts)
+        if needed > max(_FREE_BYTES, _MOST_PACKED * size):
+            raise BadData(
+                f"{path} has {human_bytes(size)} and would unpack to {human_bytes(needed)}: no "
+                "model of gradone is packed so tightly"
+            )
+        require_memory(2 * needed, f"the model in {path}", "Load it on a larger machine.")
+        return {part.filename.removesuffix(".npy"): _array(archive.read(part)) for part in parts}
+
+
+def _array(raw: bytes) -> np.ndarray:
+    """Array from the bytes of an ``.npy`` file; what its header claims is not believed."""
+    file = BytesIO(raw)
+    read_header = {
+        (1, 0): np.lib.format.read_array_header_1_0,
+        (2, 0): np.lib.format.read_array_header_2_0,
+    }[np.lib.format.read_magic(file)]
+    shape, fortran, dtype = read_header(file)
+    if dtype.hasobject:
+        raise ValueError("an array holds Python objects")
+    flat = np.frombuffer(raw, dtype, offset=file.tell()).copy()
+    return flat.reshape(shape, order="F" if fortran else "C")
 
 
 class _Writer:
