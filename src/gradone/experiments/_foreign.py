@@ -35,9 +35,9 @@ def version_of(thing: Any) -> str:
     """
     numerics = str(getattr(thing, "numerics", 1))
     kinds = thing.__mro__ if isinstance(thing, type) else (getattr(thing, "run", thing),)
-    foreign = [kind for kind in kinds if not _is_ours(kind)]
-    if not foreign:
+    if _is_ours(kinds[0]):
         return numerics
+    foreign = [kind for kind in kinds if not _is_ours(kind)]
     sources = [_source(kind) for kind in foreign]
     if None in sources:
         return f"{numerics}+{''.join(_versions(foreign))}{UNKNOWN}"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ..base.memory import available_memory
 from ..base.progress import Progress, watcher
+from ._foreign import UNKNOWN
 from .cell_limits import CellLimits
 from .coordinator import Summary, run_tasks
 from .costs import cost, require_room
@@ -152,6 +153,15 @@ def execute(
     """
     given = limits or CellLimits()
     given.require_processes(executor)
+    for algorithm in {cell.algorithm for cell in cells}:
+        if algorithm.numerics.endswith(UNKNOWN):
+            _LOG.warning(
+                "the source of %s '%s' cannot be read: whether it has changed since cells of it "
+                "were stored, %s cannot know. If it has, give it a higher `numerics`",
+                algorithm.kind,
+                algorithm.name,
+                store.path,
+            )
     return run_tasks(
         tasks_of(cells, given),
         HERE if executor == "serial" else ELSEWHERE,
