@@ -282,3 +282,18 @@ def test_reports_need_nothing_else() -> None:
         assert text.startswith("<!doctype html>")
         assert 'src="http' not in text
         assert "import gradone as gd" in text
+
+
+def test_moving_neurons_can_be_taken_away() -> None:
+    """Sixty different frames, the last of which ends where the training ends."""
+    from PIL import Image
+
+    events = list(stream(TRAINING))
+    found = asked("draw run", suffix="gif", parameters=TRAINING, events=events)
+    picture = Image.open(io.BytesIO(found["content"]))
+    assert picture.n_frames == 60
+    first = picture.convert("L").tobytes()
+    picture.seek(59)
+    assert picture.convert("L").tobytes() != first
+    refused = answer("draw run", {"suffix": "gif", "parameters": RACE, "events": []})
+    assert "no neurons" in refused["error"]["message"]

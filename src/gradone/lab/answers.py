@@ -166,8 +166,10 @@ def drawn_prediction(suffix: str, quantity: str, **given: Any) -> Answer:
 
 def drawn_run(suffix: str, parameters: Mapping[str, Any], events: list[Any]) -> Answer:
     """File of a run, with what it has found so far."""
-    from . import pictures, reports, scripts
+    from . import animation, pictures, reports, scripts
 
+    if suffix == "gif":
+        return {"content": animation.plane_animation(parameters, events)}
     if suffix == "py":
         return {"content": scripts.run_script(parameters).encode()}
     if suffix == "html":

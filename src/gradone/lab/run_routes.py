@@ -30,7 +30,7 @@ _EVENTS: dict[int | str, dict[str, Any]] = {
     200: {"content": {"text/event-stream": {}}, "description": "Events as they come."}
 }
 # Where the key of a run leads, for those who read the description of this service.
-_NEXT = ("state", "events", "cancel", "picture", "script", "report")
+_NEXT = ("state", "events", "cancel", "picture", "animation", "script", "report")
 _LINKS = {one: {"operationId": one, "parameters": {"key": "$response.body#/run"}} for one in _NEXT}
 
 
@@ -102,6 +102,12 @@ async def picture(
 ) -> Response:
     """All curves of a run as a picture or a table."""
     return await _file(request, key, form, quantity)
+
+
+@router.get("/{key}/animation", responses={**FORGOTTEN, **files_of("gif")}, response_class=Response)
+async def animation(request: Request, key: str) -> Response:
+    """The neurons of a run on their way, as a moving picture."""
+    return await _file(request, key, "gif")
 
 
 @router.get("/{key}/script", responses={**FORGOTTEN, **files_of("py")}, response_class=Response)

@@ -20,6 +20,7 @@ Picture = Literal["svg", "png", "csv"]
 TYPES = {
     "svg": "image/svg+xml",
     "png": "image/png",
+    "gif": "image/gif",
     "csv": "text/csv; charset=utf-8",
     "py": "text/x-python; charset=utf-8",
     "html": "text/html; charset=utf-8",

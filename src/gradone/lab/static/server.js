@@ -80,7 +80,9 @@ function tellQueue(kind, words) {
   place.textContent = last ? `${last} The page waits and asks again by itself.` : "";
 }
 
-const NAMES = { csv: "CSV", svg: "SVG", png: "PNG", py: "Python script", html: "HTML report", json: "JSON" };
+const NAMES = {
+  csv: "CSV", svg: "SVG", png: "PNG", gif: "GIF", py: "Python script", html: "HTML report", json: "JSON",
+};
 
 /** Links to files, one for each form: [form, path, parameters]. */
 export function offer(place, files) {

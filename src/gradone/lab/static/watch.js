@@ -251,6 +251,7 @@ function links() {
     quantity = byId("quantity").value;
   offer(byId("watch-links"), [
     ...["csv", "svg", "png"].map((form) => [form, `${path}/picture`, { form, quantity }]),
+    ...(asked.view === "time" ? [["gif", `${path}/animation`]] : []),
     ["py", `${path}/script`],
     ["html", `${path}/report`],
   ]);
