@@ -34,7 +34,7 @@ def plane_animation(parameters: Mapping[str, Any], events: Events) -> bytes:
     clock = np.geomspace(times.min(), times.max(), _FRAMES)
 
     figure = Figure(figsize=(_INCHES, _INCHES), dpi=_DPI, layout="constrained")
-    canvas = FigureCanvasAgg(figure)
+    canvas: Any = FigureCanvasAgg(figure)
     axes = figure.subplots()
     axes.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal")
     axes.set(xlabel="overlap with $z_1$", ylabel=f"{paths[0]['other']}")
