@@ -123,8 +123,8 @@ class Algorithm:
     """Whether its theory or engine answers at several places of the axis in one call."""
     at_once: ClassVar[bool] = False
     """Whether the whole curve takes less than a second."""
-    late: ClassVar[float] = 0.0
-    """Seconds that others may use first."""
+    with_time_to_spare: ClassVar[bool] = False
+    """Whether its theory takes so long that a quick comparison leaves it out."""
     test_samples: ClassVar[int] = 4096
     """Fresh samples on which its learner is measured in a comparison."""
 

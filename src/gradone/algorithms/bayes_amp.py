@@ -17,7 +17,6 @@ class BayesAMPCard(Algorithm):
 
     label, color, family = "message passing (AMP)", "blue", "bayes"
     theory = learner = "bayes_amp"
-    late = 2.0
 
     def missing_simulation(self, target: Sampled) -> str | None:
         """What state evolution does not cover, messages do not either."""

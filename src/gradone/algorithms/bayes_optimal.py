@@ -11,4 +11,4 @@ class BayesOptimalCard(Algorithm):
 
     label, color, family = "Bayes-optimal", "black", "bayes"
     theory = "bayes_optimal"
-    late = 20.0
+    with_time_to_spare = True

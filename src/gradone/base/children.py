@@ -1,19 +1,23 @@
-"""Work in child processes that can be stopped: what is not done in time is killed, not waited for.
+"""Work in child processes that is useful at any time: coarse but whole first, then finer.
 
-A task is a list of pieces, each a call of a module-level function. Children take pieces from the
-task that has used the least time so far, so that a slow task does not starve the others, and what a
-task has finished when the time is over counts.
+A task is a list of pieces, each a call of a module-level function. The first pieces of every task
+are computed whatever the budget, all tasks in turn; what is left of the budget goes to further
+pieces, to the task that has used the least of it. The budget counts the time that processors work
+for us, not the time on the wall, which others may use.
 """
 
 from __future__ import annotations
 
 import math
+import signal
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from .pool import Call, Limits, Pool, Reply
+
+_ENOUGH = 3  # pieces of a task that are computed first even if they take long
 
 
 @dataclass(frozen=True)
@@ -27,16 +31,20 @@ class Task:
     pieces : sequence of (function, arguments)
         Calls of functions that can be imported, with arguments that can be pickled; the order says
         which matter most.
+    coarse : int, optional
+        How many of the first pieces are computed whatever the budget; all by default.
+    refine : callable, optional
+        Called in the parent with the answers so far when all pieces are done; returns the call that
+        makes the outcome finer, or None if it is fine enough.
     then : callable, optional
         Called in the parent with the answer of each piece; returns further tasks.
-    handicap : float
-        Seconds that count as used from the start: others go first.
     """
 
     name: str
     pieces: Sequence[Call]
+    coarse: int | None = None
+    refine: Callable[[list[Any]], Call | None] | None = None
     then: Callable[[Any], Iterable[Task]] | None = None
-    handicap: float = 0.0
 
 
 @dataclass
@@ -54,7 +62,11 @@ class Outcome:
     notes : list of str
         Warnings, each text once.
     seconds : float
-        Wall time of all pieces.
+        Processor time of all pieces.
+    too_slow : float
+        Seconds that a piece was given and were not enough; 0 if there was none.
+    calls : dict of int to (function, arguments)
+        What was asked, by position.
     """
 
     answers: dict[int, Any] = field(default_factory=dict)
@@ -62,6 +74,8 @@ class Outcome:
     unfinished: set[int] = field(default_factory=set)
     notes: list[str] = field(default_factory=list)
     seconds: float = 0.0
+    too_slow: float = 0.0
+    calls: dict[int, Call] = field(default_factory=dict)
 
 
 def run_within(
@@ -71,24 +85,28 @@ def run_within(
     piece_seconds: float = math.inf,
     workers: int | None = None,
     preload: Sequence[str] = (),
-    progress: Callable[[int, int, str], object] | None = None,
+    recall: Callable[[str, Call], Any] | None = None,
+    progress: Callable[[_Board, str], object] | None = None,
 ) -> dict[str, Outcome]:
-    """Outcomes of tasks, after at most the given time.
+    """Outcomes of tasks: the coarse pieces of all, and as many others as the budget allows.
 
     Parameters
     ----------
     tasks : iterable of Task
         The work.
     seconds : float
-        Wall time from now on; what is not finished then is killed.
+        Seconds for each child, counted in processor time.
     piece_seconds : float
-        Wall time of one piece; a task whose piece takes longer is given up.
+        Processor time of one piece; a task whose first piece, or two, take longer is given up.
     workers : int, optional
         Number of children; one for each available processor if not given.
     preload : sequence of str
         Modules that children find imported already.
+    recall : callable, optional
+        Told the name of a task and a call, gives the answer if it is known already, else None.
     progress : callable, optional
-        Told (pieces done, pieces known, name) after each piece.
+        Told the board (``done``, ``known``, ``outcomes``) and the name of the task after each
+        piece.
 
     Examples
     --------
@@ -97,28 +115,56 @@ def run_within(
     >>> outcome["root"].failures, outcome["empty"].answers
     ({0: 'TypeError: math.sqrt() takes exactly one argument (0 given)'}, {0: None})
     """
-    deadline = time.monotonic() + seconds
-    board = _Board(tasks, Limits(piece_seconds))
     with Pool(workers, preload=preload) as pool:
-        while time.monotonic() < deadline and pool.hand_out(board.next_piece):
-            for (name, place), reply, elapsed in pool.replies(deadline):
+        board = _Board(tasks, seconds * pool.workers, piece_seconds, recall)
+        while pool.hand_out(board.next_piece):
+            for (name, place), reply, elapsed in pool.replies():
                 board.record(name, place, elapsed, reply)
-                if progress and reply.kind != "late":
-                    progress(board.done, board.known, name)
+                if progress:
+                    progress(board, name)
     board.close()
     return board.outcomes
+
+
+def measured(
+    function: Callable[..., Any], arguments: Mapping[str, Any], seconds: float
+) -> tuple[Any, float]:
+    """Answer of a call and its processor time; the system ends the process if it takes longer.
+
+    Examples
+    --------
+    >>> measured(dict, {"a": 1}, math.inf)[0]
+    {'a': 1}
+    """
+    began = time.process_time()
+    if limited := math.isfinite(seconds) and hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        return function(**arguments), time.process_time() - began
+    finally:
+        if limited:
+            signal.setitimer(signal.ITIMER_PROF, 0.0)
 
 
 class _Board:
     """Pieces that are left, and what became of the others."""
 
-    def __init__(self, tasks: Iterable[Task], limits: Limits) -> None:
-        self._limits = limits
+    def __init__(
+        self,
+        tasks: Iterable[Task],
+        seconds: float = math.inf,
+        piece_seconds: float = math.inf,
+        recall: Callable[[str, Call], Any] | None = None,
+    ) -> None:
         self.outcomes: dict[str, Outcome] = {}
-        self._tasks: dict[str, Task] = {}
-        self._left: dict[str, list[int]] = {}
-        self._running: dict[str, int] = {}
         self.done = 0
+        self._seconds, self._limit, self._recall = seconds, piece_seconds, recall
+        self._tasks: dict[str, Task] = {}
+        self._pieces: dict[str, list[Call]] = {}
+        self._begun: dict[str, int] = {}
+        self._running: dict[str, int] = {}
+        self._refined: dict[str, float] = {}
+        self._fine: set[str] = set()
         self._add(tasks)
 
     def _add(self, tasks: Iterable[Task]) -> None:
@@ -126,46 +172,93 @@ class _Board:
             if task.name in self._tasks:
                 raise ValueError(f"two tasks are named '{task.name}'")
             self._tasks[task.name], self.outcomes[task.name] = task, Outcome()
-            self._left[task.name] = list(range(len(task.pieces)))
+            self._pieces[task.name] = list(task.pieces)
+            self._begun[task.name] = self._running[task.name] = 0
+            self._refined[task.name] = 0.0
 
     @property
     def known(self) -> int:
-        return sum(len(task.pieces) for task in self._tasks.values())
+        """Number of pieces that are known of."""
+        return sum(map(len, self._pieces.values()))
 
     def next_piece(self, _: Sequence[Any]) -> tuple[tuple[str, int], Call, Limits] | None:
-        """Piece of the task that has used the least time; of equals the first."""
-        waiting = [name for name, left in self._left.items() if left]
-        if not waiting:
-            return None
-        name = min(waiting, key=self._used)
-        place = self._left[name].pop(0)
-        self._running[name] = self._running.get(name, 0) + 1
-        return (name, place), self._tasks[name].pieces[place], self._limits
+        """Piece that is computed next: of a coarse curve while there is one, then of a finer."""
+        while (name := self._next_task()) is not None:
+            place, call = self._begun[name], self._pieces[name][self._begun[name]]
+            self.outcomes[name].calls[place] = call
+            self._begun[name] += 1
+            self._running[name] += 1
+            answer = self._recall(name, call) if self._recall else None
+            if answer is None:
+                return (name, place), (measured, _arguments(call, self._limit)), Limits()
+            self.record(name, place, 0.0, Reply("answer", (answer, 0.0)))
+        return None
 
-    def _used(self, name: str) -> float:
-        # A piece that runs now counts a little, so that idle children spread over the tasks.
-        running = self._running.get(name, 0)
-        return self._tasks[name].handicap + self.outcomes[name].seconds + running
+    def _next_task(self) -> str | None:
+        coarse = [name for name in self._tasks if self._begun[name] < self._first(name)]
+        if coarse:  # all in turn, so that every curve has a point soon
+            return min(coarse, key=self._begun.__getitem__)
+        fine = [name for name in self._tasks if self._can_refine(name)]
+        return min(fine, key=self._refined.__getitem__, default=None)
+
+    def _first(self, name: str) -> int:
+        """How many pieces of a task are computed whatever the budget."""
+        task, outcome = self._tasks[name], self.outcomes[name]
+        many = len(task.pieces) if task.coarse is None else task.coarse
+        if outcome.seconds > self._limit:  # its points are dear: a few are enough at first
+            many = min(many, max(_ENOUGH, len(outcome.answers)))
+        return min(many, len(self._pieces[name]))
+
+    def _can_refine(self, name: str) -> bool:
+        """Whether a task has a piece that the budget allows."""
+        outcome, begun = self.outcomes[name], self._begun[name]
+        spent = sum(one.seconds for one in self.outcomes.values())
+        spent += sum(count * self._cost(other) for other, count in self._running.items())
+        if spent + self._cost(name) >= self._seconds or outcome.too_slow or name in self._fine:
+            return False
+        if begun < len(self._pieces[name]):
+            return True
+        refine = self._tasks[name].refine
+        if refine is None or self._running[name] or outcome.failures or not outcome.answers:
+            return False
+        if (call := refine(list(outcome.answers.values()))) is None:
+            self._fine.add(name)
+            return False
+        self._pieces[name].append(call)
+        return True
+
+    def _cost(self, name: str) -> float:
+        """Seconds that a further piece of a task takes, from those before it."""
+        outcome = self.outcomes[name]
+        return outcome.seconds / max(len(outcome.answers), 1)
 
     def record(self, name: str, place: int, elapsed: float, reply: Reply) -> None:
-        """What a child has said of a piece; a task whose piece is late is given up."""
+        """What a child has said; a task whose first piece or two are too slow is given up."""
         outcome = self.outcomes[name]
-        outcome.seconds += elapsed
         outcome.notes += [note for note in reply.notes if note not in outcome.notes]
         self._running[name] -= 1
         self.done += 1
-        if reply.kind == "late":
-            self.done += len(self._left[name])
-            self._left[name] = []
-        elif reply.kind == "answer":
-            outcome.answers[place] = reply.value
+        if reply.kind == "answer":
+            outcome.answers[place], elapsed = reply.value
             if then := self._tasks[name].then:
-                self._add(then(reply.value))
+                self._add(then(outcome.answers[place]))
+        elif reply.kind == "death" and "SIGPROF" in str(reply.value):
+            if outcome.too_slow or not outcome.answers:
+                self._begun[name] = len(self._pieces[name])
+            elapsed = outcome.too_slow = self._limit
         else:
             outcome.failures[place] = reply.problem
+        outcome.seconds += elapsed
+        if place >= self._first(name):
+            self._refined[name] += elapsed
 
     def close(self) -> None:
         """Count what was not done."""
         for name, outcome in self.outcomes.items():
             ended = {*outcome.answers, *outcome.failures}
-            outcome.unfinished = set(range(len(self._tasks[name].pieces))) - ended
+            outcome.unfinished = set(range(len(self._pieces[name]))) - ended
+
+
+def _arguments(call: Call, seconds: float) -> dict[str, Any]:
+    function, arguments = call
+    return {"function": function, "arguments": arguments, "seconds": seconds}

@@ -361,6 +361,16 @@ def _context(preload: Sequence[str]) -> Any:
     return context
 
 
+def prepare(preload: Sequence[str]) -> None:
+    """Begin to import what children will need, in the process that they are forked from."""
+    if "forkserver" in multiprocessing.get_all_start_methods():
+        from multiprocessing import forkserver
+
+        _context(preload)
+        with _STARTING, _without_main(), single_threaded_children():
+            forkserver.ensure_running()
+
+
 @contextlib.contextmanager
 def _without_main() -> Iterator[None]:
     """Hide the main script: children call only what can be imported, and must not run it again."""

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from ..targets.target import Target
     from ..targets.zoo import Entry
 
-_PATIENCE = 3.0  # seconds beyond the budget in which still pictures are drawn
 _BAR = 30  # width of a bar
 _HEIGHT = 8  # height of the histogram
 
@@ -33,12 +32,18 @@ def study(
     noise: Noise = None,
     d: Annotated[int | None, typer.Option("--d", help="Dimension of the simulations.")] = None,
     budget: Annotated[
-        float, typer.Option("--budget", help="Time in seconds; later parts are left out.")
-    ] = 60.0,
+        float,
+        typer.Option(
+            "--budget", help="Seconds of work on each processor; 0 is a coarse whole report."
+        ),
+    ] = 30.0,
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder of the report.")] = Path(
         "gradone-reports"
     ),
     seed: Annotated[int, typer.Option("--seed", help="Seed of all random numbers.")] = 0,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Make the curves of the report in DIR finer.")
+    ] = False,
     no_report: Annotated[
         bool, typer.Option("--no-report", help="Print what is known at once; no report.")
     ] = False,
@@ -52,24 +57,26 @@ def study(
     if as_json or no_report:
         _at_once(chosen, as_json=as_json)
         return
-    from ..base.progress import watcher
+    from ..base.progress import TerminalBar
     from ..report import study as verb
 
-    bar = watcher(True, "study")
+    file = out / f"{file_name(chosen)}.html"
+    bar = TerminalBar("study")
+
+    def tell(found: Study, done: int, known: int) -> None:
+        if done:
+            bar.step(done, known)
+        else:
+            _first_words(found)
+
     try:
         found = verb(
-            chosen,
-            d=d,
-            budget=budget,
-            began=began,
-            seed=seed,
-            progress=lambda done, total, name: bar.step(done, total),
+            chosen, d=d, budget=budget, seed=seed, resume=file if resume else None, progress=tell
         )
     finally:
         bar.close()
-    until = began + budget + _PATIENCE
-    file = found.save(out / f"{file_name(chosen)}.html", until=until)
-    _summarize(found)
+    found.save(file)
+    _last_words(found)
     _say_where(file, time.monotonic() - began)
 
 
@@ -124,44 +131,23 @@ def _analysis(target: Target | HierarchicalTarget) -> tuple[Any, str]:
         return None, str(reason)
 
 
-def _summarize(study: Study) -> None:
-    """What a study found, with the curves as a table."""
+def _first_words(study: Study) -> None:
+    """What is known before any curve."""
     from ..targets.zoo import zoo
-    from ._terminal import console, show
 
     analysis = study.analysis
     text = analysis.summary(heading=False) if analysis else study.why_not("analysis")
+    _show(study.facts, zoo().find(study.target), text)
+
+
+def _last_words(study: Study) -> None:
+    """The curves as a table."""
+    from ..report.words import curve_rows
+    from ._terminal import console, show
+
     screen = console()
-    if facts := study.answer("facts"):
-        _show(facts, zoo().find(study.target), text)
-    else:
-        show(screen, study.target.text, style="bold")
-        show(screen, text)
-        show(screen, "")
     show(screen, "Predicted and simulated", style="bold")
     _table(screen, dict(curve_rows(study)))
-
-
-def curve_rows(study: Study) -> list[tuple[str, str]]:
-    """Name and outcome of every curve of a study: its last error, or why it is not there."""
-    rows = [(name, reason) for name, reason in study.absent.items()]
-    comparison = study.comparison
-    axis, words = study.axis, {"alpha": "n/d", "kappa": "log n/log d"}[study.axis]
-    for source, end in zip(
-        comparison.source.values.tolist(), comparison.outcome.values.tolist(), strict=True
-    ):
-        text = "" if end == "done" else f"   ({end})"
-        part = comparison.sel(source=source)
-        variable = "test_mse" if "test_mse" in part and part.test_mse.notnull().any() else ""
-        if not variable and "excess_mse" in part and part.excess_mse.notnull().any():
-            variable = "excess_mse"
-        if variable:
-            last = part.dropna(axis, subset=[variable]).isel({axis: -1})
-            number, error = float(last[variable]), float(last[f"{variable}_err"])
-            spread = f" ± {error:.1g}" if error > 1e-3 * abs(number) else ""
-            text = f"error {number:.4g}{spread} at {words} = {float(last[axis]):.3g}{text}"
-        rows.append((source, text.strip()))
-    return rows
 
 
 def _say_where(file: Path, seconds: float) -> None:
@@ -172,7 +158,8 @@ def _say_where(file: Path, seconds: float) -> None:
     typer.secho(f"Report: {file} ({size:.1f} MB, {seconds:.0f} s)", bold=True)
     show(
         console(),
-        "It is one file that needs no network: open it in a browser, send it or print it.",
+        "It is one file that needs no network: open it in a browser, send it or print it.\n"
+        "The same command with --resume makes its curves finer.",
     )
 
 

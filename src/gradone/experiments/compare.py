@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,23 +12,24 @@ import numpy as np
 from ..algorithms import look_of
 from ..base.axes import axis_values
 from ..base.children import Outcome, run_within
-from ..base.curves import curve, joined
+from ..base.curves import curve
 from ..base.errors import BadData
 from ..base.progress import Progress, watcher
 from ..targets.hierarchy import HierarchicalTarget
 from ..targets.sampled import Sampled, whole_number
 from ..targets.target import as_target
+from .places import default_places, merged
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from ..analysis.analyze import Analysis
     from .entrants import Faces, Field
 
 PRELOAD = ("gradone.experiments._warm",)
 """Modules that children need, imported once."""
-_GRID, _POINTS = 25, 6
-_UNFINISHED = "not finished within the budget"
+PATIENCE = 20.0
+"""Seconds of work that one point of a quick curve may take."""
+_UNFINISHED = "not begun within the budget"
 
 
 def compare(
@@ -63,7 +63,8 @@ def compare(
     replicates : int
         Of every simulation.
     budget : float
-        Seconds of wall time; what is not finished then is left out and says so.
+        Seconds of work of each process. Three points of every curve are computed in any case, the
+        others as long as there is time; a curve whose points take longer is left out and says so.
     faces : {"both", "theory", "simulation"}
         Which faces of the algorithms to show.
     seed : int
@@ -88,8 +89,7 @@ def compare(
     Theory and simulation of one algorithm have equal parameters: random features of width 2 d and
     ridge 1; one giant step on half of the samples, readout on the others; SGD of two neurons from
     overlaps of :math:`3/\sqrt d`, simulated by their engine. Learners without a theory have their
-    default parameters. All work is done in child processes, which are killed at the end of the
-    budget.
+    default parameters. All work is done in child processes.
 
     Examples
     --------
@@ -102,7 +102,6 @@ def compare(
     """
     from .entrants import axis_of, line_up
 
-    began = time.monotonic()
     target = as_target(target)
     is_deep = isinstance(target, HierarchicalTarget)
     axis = axis_of(target)
@@ -131,11 +130,11 @@ def compare(
     try:
         outcomes = run_within(
             field.tasks,
-            began + budget - time.monotonic(),
-            piece_seconds=budget / 2,
+            budget,
+            piece_seconds=max(budget, PATIENCE),
             workers=workers,
             preload=PRELOAD,
-            progress=lambda done, total, name: bar.step(done, total),
+            progress=lambda board, name: bar.step(board.done, board.known),
         )
     finally:
         bar.close()
@@ -147,42 +146,6 @@ def _checked_faces(faces: Any) -> Faces:
     if faces not in ("both", "theory", "simulation"):
         raise BadData(f"faces must be 'both', 'theory' or 'simulation', got {faces!r}")
     return faces
-
-
-def default_places(target: Sampled, analysis: Any = None) -> tuple[np.ndarray, np.ndarray]:
-    """Values of the axis for theories and for simulations.
-
-    Examples
-    --------
-    >>> from gradone import Target
-    >>> grid, points = default_places(Target("sign(z1*z2)"))
-    >>> grid[[0, -1]].round(2), len(points)
-    (array([0.24, 5.92]), 6)
-    """
-    if isinstance(target, HierarchicalTarget):
-        return np.linspace(1.1, 2.3, 9), np.linspace(1.2, 2.0, 5)
-    top = _last_alpha(_analysis(target) if analysis is None else analysis)
-    grid = np.linspace(top / _GRID, top, _GRID)
-    return grid, grid[np.linspace(_GRID // _POINTS - 1, _GRID - 1, _POINTS).round().astype(int)]
-
-
-def _analysis(target: Sampled) -> Analysis | None:
-    from ..analysis.analyze import analyze
-    from ..base.errors import GradoneError
-
-    try:
-        return analyze(target)  # type: ignore[return-value, arg-type]
-    except GradoneError:
-        return None
-
-
-def _last_alpha(analysis: Any) -> float:
-    """Largest n/d to show: well beyond the last threshold that is known."""
-    if not hasattr(analysis, "grand_staircase"):
-        return 6.0
-    thresholds = [stage.threshold.value for stage in analysis.grand_staircase]
-    last = max([t for t in thresholds if math.isfinite(t)], default=0.0)
-    return min(max(4.0, 2.4 * last), 20.0)
 
 
 def gathered(
@@ -202,7 +165,7 @@ def gathered(
     for source, outcome in outcomes.items():
         ends[source] = outcome_text(outcome)
         if outcome.answers:
-            curves[source] = joined(list(outcome.answers.values()), axis)
+            curves[source] = merged(list(outcome.answers.values()), axis)
     empty = xr.Dataset(coords={axis: np.empty(0)})
     parts = [curves.get(source, empty) for source in ends]
     found = _stacked(parts, ends) if parts else empty.expand_dims(source=[])
@@ -260,10 +223,17 @@ def outcome_text(outcome: Outcome) -> str:
     if failed and not done:
         return f"failed: {next(iter(outcome.failures.values()))}"
     if not done:
-        return _UNFINISHED
+        return too_slow(outcome) or _UNFINISHED
     parts = []
     if left:
         parts.append(f"{done} of {done + failed + left} points within the budget")
     if failed:
         parts.append(f"{failed} failed: {next(iter(outcome.failures.values()))}")
     return "; ".join(parts) or "done"
+
+
+def too_slow(outcome: Outcome) -> str:
+    """That a point takes too long, if it does."""
+    if not outcome.too_slow:
+        return ""
+    return f"one point takes more than {outcome.too_slow:.0f} s of computing"

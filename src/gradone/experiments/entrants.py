@@ -14,11 +14,13 @@ from ..base.pool import Call
 from ..targets.hierarchy import HierarchicalTarget
 from ..targets.sampled import Sampled
 from ._common_quantities import common_quantities
+from .places import coarse_to_fine, next_place, next_run
 
 if TYPE_CHECKING:
     import xarray as xr
 
 Faces = Literal["both", "theory", "simulation"]
+_FEW = 3  # points of a curve that are computed whatever the budget
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,7 @@ def line_up(
     replicates: int = 2,
     seed: int = 0,
     faces: Faces = "both",
+    grow: bool = False,
 ) -> Field:
     """Tasks of the theories and simulations of algorithms that cover a target.
 
@@ -70,6 +73,8 @@ def line_up(
         Of the simulations.
     faces : {"both", "theory", "simulation"}
         Which faces take part.
+    grow : bool
+        Whether the places are a beginning, and curves become finer as long as there is time.
 
     Examples
     --------
@@ -90,17 +95,13 @@ def line_up(
             if reason := card.missing_theory(target, axis):
                 absent[source] = reason
             else:
-                pieces: list[Call] = [
-                    (predicted, {**shared, "places": p}) for p in _pieces(card, grid)
-                ]
-                tasks.append(Task(source, pieces, handicap=card.late))
+                tasks.append(_theory(source, card, shared, grid, grow))
         if faces != "theory" and (card.engine or card.learner):
             source = f"simulation:{card.name}"
             if reason := card.missing_simulation(target):
                 absent[source] = reason
             else:
-                pieces = _simulations(card, shared, points, replicates)
-                tasks.append(Task(source, pieces, handicap=card.late))
+                tasks.append(_simulation(source, card, shared, points, replicates, grow))
     return Field(axis, tuple(tasks), absent, np.union1d(grid, points))
 
 
@@ -109,42 +110,49 @@ def axis_of(target: Sampled) -> str:
     return "kappa" if isinstance(target, HierarchicalTarget) else "alpha"
 
 
-def _pieces(card: Algorithm, places: np.ndarray) -> list[list[float]]:
-    """Places of a curve, piece by piece: the middle ones first, so that what is stopped tells."""
+def _theory(
+    source: str, card: Algorithm, shared: Mapping[str, Any], grid: np.ndarray, grow: bool
+) -> Task:
     if card.at_once:
-        return [places.tolist()]
-    return [[float(places[i])] for i in coarse_to_fine(len(places))]
+        return Task(source, [(predicted, {**shared, "places": grid.tolist()})])
+
+    def at(place: float) -> Call:
+        return predicted, {**shared, "places": [place]}
+
+    def finer(answers: list[Any]) -> Call | None:
+        place = next_place(answers, shared["axis"])
+        return None if place is None else at(place)
+
+    pieces = [at(float(grid[i])) for i in coarse_to_fine(len(grid))]
+    few = 0 if card.with_time_to_spare else None if grow else _FEW
+    return Task(source, pieces, coarse=few, refine=finer if grow else None)
 
 
-def _simulations(
-    card: Algorithm, shared: Mapping[str, Any], points: np.ndarray, replicates: int
-) -> list[Call]:
+def _simulation(
+    source: str,
+    card: Algorithm,
+    shared: Mapping[str, Any],
+    points: np.ndarray,
+    replicates: int,
+    grow: bool,
+) -> Task:
+    """Points of a simulation; more replicates have the next seeds."""
     if card.is_exact_for(shared["target"]):
-        return [(simulated_exactly, {**shared, "places": p}) for p in _pieces(card, points)]
+        calls = [[points.tolist()]] if card.at_once else [[float(p)] for p in points]
+        return Task(source, [(simulated_exactly, {**shared, "places": p}) for p in calls])
+
+    def at(place: float, seed: int = shared["seed"]) -> Call:
+        return simulated, {**shared, "place": place, "replicates": replicates, "seed": seed}
+
+    def finer(answers: list[Any]) -> Call | None:
+        more = next_run(answers, shared["axis"], can_insert=not is_deep)
+        return None if more is None else at(more[0], shared["seed"] + more[1])
+
     # Along log n / log d the cost grows fast: what is cheap comes first.
     is_deep = shared["axis"] == "kappa"
     order = list(range(len(points))) if is_deep else coarse_to_fine(len(points))
-    more = {**shared, "replicates": replicates}
-    return [(simulated, {**more, "place": float(points[i])}) for i in order]
-
-
-def coarse_to_fine(count: int) -> list[int]:
-    """Positions 0 ... count - 1, the ends first, then the middle, then the quarters.
-
-    Examples
-    --------
-    >>> coarse_to_fine(5)
-    [4, 0, 2, 1, 3]
-    """
-    found = [count - 1, 0] if count > 1 else [0]
-    gaps = [(0, count - 1)]
-    while gaps:
-        low, high = gaps.pop(0)
-        if high - low > 1:
-            middle = (low + high) // 2
-            found.append(middle)
-            gaps += [(low, middle), (middle, high)]
-    return found
+    pieces = [at(float(points[i])) for i in order]
+    return Task(source, pieces, coarse=_FEW, refine=finer if grow else None)
 
 
 # ---- what a child computes

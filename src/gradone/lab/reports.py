@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..base.children import Outcome
 from ..base.csv_text import csv_text
 from ..base.errors import BadData
+from ..report.page import page
 from ..report.panel import Panel
 from ..report.study import Study
 from ..targets.hierarchy import HierarchicalTarget
@@ -43,11 +43,19 @@ class PageStudy(Study):
         Script that makes it again.
     made : str
         How it was made.
+    predicted_by : tuple of str
+        Names of the algorithms whose theory is shown.
     """
 
     pictures: Sequence[Panel] = ()
     script: str = ""
     made: str = ""
+    predicted_by: tuple[str, ...] = ()
+
+    @property
+    def theories(self) -> tuple[str, ...]:
+        """Algorithms whose theory the page shows."""
+        return self.predicted_by
 
     @property
     def panels(self) -> list[Panel]:
@@ -154,20 +162,19 @@ def _page(
     d = (sizes or {}).get("d") or (64 if is_deep else 400)
     planned = dict(sizes or {}) if sizes and "n" in sizes else {"d": d}
     study = PageStudy(
-        target, d, 1.0, 0, axis="kappa" if is_deep else "alpha",
-        pictures=pictures, script=script, made=made,
-    )  # fmt: skip
-    verdicts = {
-        "analysis": or_reason(analyze, target),
-        "plan": or_reason(plan, target, **planned),
-    }
-    study.outcomes = {
-        "facts": Outcome(answers={0: summarize(target, d=min(d, 256))}),
-        "verdicts": Outcome(answers={0: verdicts}),
-        # The references of a report are those of the theories that have an answer.
-        **{f"theory:{name}": Outcome(answers={0: name}) for name in theories},
-    }
-    return study.to_html(until=0.0).encode()  # still pictures take long, and are for paper
+        target,
+        d,
+        facts=summarize(target, d=min(d, 256)),
+        verdicts={
+            "analysis": or_reason(analyze, target),
+            "plan": or_reason(plan, target, **planned),
+        },
+        predicted_by=tuple(theories),
+        pictures=pictures,
+        script=script,
+        made=made,
+    )
+    return page(study, stills=False).encode()  # still pictures take long, and are for paper
 
 
 def energy_chart(target: str, noise: float | None) -> Chart:

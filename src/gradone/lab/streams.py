@@ -43,7 +43,8 @@ def raced(parameters: Mapping[str, Any]) -> Iterator[Event]:
     for source, reason in absent.items():
         yield {"kind": "absent", "source": source, "label": source_label(source), "why": reason}
     left = {key: list(task.pieces) for key, task in tasks.items()}
-    seconds = {key: task.handicap for key, task in tasks.items()}
+    # What takes long is last.
+    seconds = {key: 20.0 if task.coarse == 0 else 0.0 for key, task in tasks.items()}
     told = set()
     total, done = sum(map(len, left.values())), 0
     while any(left.values()):
@@ -91,7 +92,7 @@ def line_ups(
 
 def race_places(target: Any, top: float | None) -> tuple[np.ndarray, np.ndarray]:
     """Places of the axis for theories and for learners, up to `top` if it is given."""
-    from ..experiments.compare import default_places
+    from ..experiments.places import default_places
 
     grid, places = default_places(target)
     if not isinstance(target, HierarchicalTarget):

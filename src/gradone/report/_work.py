@@ -9,11 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..algorithms import ALGORITHMS, Run
-from ..algorithms.plan import plan
-from ..analysis.analyze import analyze
-from ..base.errors import GradoneError
-from ..targets.hierarchy import HierarchicalTarget
-from ..targets.summary import summarize
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -21,41 +16,6 @@ if TYPE_CHECKING:
     from ..targets.target import Target
 
 _MOST_TIMES = 40
-
-
-def facts(target: Any, d: int) -> Any:
-    """Moments, structure, energies and labels."""
-    return summarize(target, d=min(d, 256))
-
-
-def verdicts(target: Any, d: int) -> dict[str, Any]:
-    """Analysis and plan, or the reason, as text, why there is none; they share their integrals."""
-    return {"analysis": _or_reason(_analysis, target), "plan": _or_reason(_plan, target, d)}
-
-
-def _or_reason(function: Any, *arguments: Any) -> Any:
-    try:
-        return function(*arguments)
-    except GradoneError as reason:
-        return str(reason)
-
-
-def _analysis(target: Any) -> Any:
-    found = analyze(target)
-    found.to_dict()  # what is computed on access is computed here
-    return found
-
-
-def _plan(target: Any, d: int) -> Any:
-    n = round(d**1.8) if isinstance(target, HierarchicalTarget) else 5 * d
-    return plan(target, d=d, n=n)
-
-
-def thresholds(target: Target) -> Any:
-    """Where the stages of message passing open."""
-    from ..theory import amp_thresholds
-
-    return amp_thresholds(target)
 
 
 def watched(
@@ -73,13 +33,14 @@ def watched(
         card.learner,
         d=run.dimension,
         n=int(run.n[0]),
-        replicates=2,
+        replicates=1,
         test_samples=2048,
         seed=seed,
         progress=False,
         **card.learner_arguments(run),
     )
-    return errors.squeeze("n", drop=True).assign_coords({run.axis: place})
+    errors = errors[["excess_mse", "excess_mse_err"]].isel(replicate=0, n=0, drop=True)
+    return errors.assign_coords({run.axis: place}).expand_dims(run.axis)
 
 
 def explained(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..algorithms import ALGORITHMS, all_cards, look_of
 from ..charts import Axis, Chart, Series, color_of, hline, line, points, vline
+from ..experiments.places import thresholds
 from .panel import MARKERS, Panel, from_zero
 
 if TYPE_CHECKING:
@@ -17,14 +17,13 @@ if TYPE_CHECKING:
     from .study import Study
 
 _LAST_KAPPA = 4.0
-_ENOUGH = 12  # points of a theory that a line may join
 
 
-def errors(study: Study) -> Panel:
+def errors(study: Study) -> Panel | None:
     """Test errors against n/d."""
     comparison = study.comparison
     series = _compared(comparison, "test_mse")
-    facts = study.answer("facts")
+    facts = study.facts
     if series and facts is not None and facts.variance is not None:
         top = facts.variance.value + study.target.noise
         series.append(hline("predicting the mean", [top], color="gray", dash="dot"))
@@ -36,30 +35,28 @@ def errors(study: Study) -> Panel:
         "dimension, "
         f"points are simulations in d = {study.d} with standard errors. {_how(comparison)}"
     )
-    return Panel("Test error", chart, text, _missing(study))
+    return None if chart is None else Panel("Test error", chart, text, _missing(study))
 
 
-def overlaps(study: Study) -> Panel:
+def overlaps(study: Study) -> Panel | None:
     """Squared cosines with the hidden directions against n/d."""
     comparison = study.comparison
     series = _compared(comparison, "cosine2")
-    opened = study.answer("thresholds")
-    if series and opened:
-        places = [s.threshold.value for s in opened if 0 < s.threshold.value < math.inf]
-        if places:
-            series.append(vline("thresholds of AMP", places, color="gray", dash="dash"))
+    if series and (places := thresholds(study.analysis)):
+        series.append(vline("a stage opens", places, color="gray", dash="dash"))
     chart = _chart(comparison, series, r"squared cosines $\cos^2\theta_k$", study, top=1.05)
     text = (
         "The squared cosines between the found and the hidden directions, the largest on top. A "
         "direction stays at zero until its stage opens; in a finite dimension the step is rounded."
     )
-    missing = _missing(study, "cosine2")
-    if reason := study.why_not("thresholds"):
-        missing = (*missing, ("thresholds of state evolution", reason))
-    return Panel("Directions found", chart, text, missing)
+    return (
+        None
+        if chart is None
+        else Panel("Directions found", chart, text, _missing(study, "cosine2"))
+    )
 
 
-def depth(study: Study) -> Panel:
+def depth(study: Study) -> Panel | None:
     """Errors of kernels and networks against log n / log d, at finite d."""
     comparison = study.comparison
     series = _compared(comparison, "excess_mse")
@@ -68,14 +65,14 @@ def depth(study: Study) -> Panel:
         f"Errors in d = {study.d}: lines are the theory at this dimension, points are simulations. "
         + _how(comparison)
     )
-    return Panel("The effect of depth", chart, text, _missing(study))
+    return None if chart is None else Panel("The effect of depth", chart, text, _missing(study))
 
 
-def depth_limit(study: Study) -> Panel:
+def depth_limit(study: Study) -> Panel | None:
     """Error plateaus against log n / log d, in the limit of large d."""
     analysis = study.analysis
     if analysis is None:
-        return Panel("Plateaus in the limit", None, "", (("plateaus", study.why_not("analysis")),))
+        return None
     cards = {network: card for card in all_cards() for network in getattr(card, "networks", ())}
     series = []
     for key in analysis.plateaus:
@@ -119,7 +116,6 @@ def _compared(comparison: xr.Dataset, variable: str) -> list[Series]:
         # The largest cosine is the upper one: a single entry of the legend is enough.
         names = [_name(source), *[""] * len(parts)]
         color = str(part.color.item()) or color_of(source)
-        is_whole = str(part.outcome.item()) == "done"
         for place, (name, (value, error)) in enumerate(zip(names, parts, strict=False)):
             y = value.values
             known = np.isfinite(y)
@@ -129,11 +125,9 @@ def _compared(comparison: xr.Dataset, variable: str) -> list[Series]:
             if not source.startswith("theory:"):
                 look = {"color": color, "marker": MARKERS[place % 4]}
                 found.append(points(name, x, y[known], e, **look))
-            elif is_whole or known.sum() > _ENOUGH:
+            else:
                 dash = ("solid", "dash", "dot", "dashdot")[place % 4]
                 found.append(line(name, x, y[known], color=color, dash=dash))
-            else:  # a line through a few points would invent what lies between
-                found.append(points(name, x, y[known], color=color, marker="plus", size=6))
     return sorted(found, key=lambda one: one.kind == "points")
 
 
@@ -156,11 +150,8 @@ def _chart(
 
 def _missing(study: Study, variable: str = "") -> tuple[tuple[str, str], ...]:
     """Curves of the comparison, or those of one variable, that are not there, and why."""
-    comparison = study.comparison
-    ends = zip(comparison.source.values.tolist(), comparison.outcome.values.tolist(), strict=True)
-    found = {**study.absent, **{source: end for source, end in ends if end != "done"}}
-    if not comparison.source.size and not found:
-        found = {"all curves": study.why_not("verdicts") or "not begun within the budget"}
+    reasons = {name: study.why_not(name) for name in study.outcomes if ":" in name}
+    found = {**study.absent, **{source: reason for source, reason in reasons.items() if reason}}
     return tuple(
         (_name(source), reason)
         for source, reason in found.items()

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import html
 import json
-import math
 import re
-import time
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,13 +12,13 @@ from ..base.references import references
 from ..charts import script as plotly_script
 from ..targets.zoo import zoo
 from . import assets
+from .curves import fineness
 from .stairs import draw_stairs, giant_steps, grand_steps, level_steps
 from .target_charts import energies, labels
 from .words import exponent_cards, verdict
 
 if TYPE_CHECKING:
     from ..charts import Chart
-    from .panel import Panel
     from .study import Study
 
 # A page that could fetch something would say so here: nothing but what stands in it is allowed.
@@ -32,20 +30,21 @@ _TOP = 14  # pixels above a picture
 _MOST_LETTERS = 400  # of a reason or a note
 
 
-def page(study: Study, *, until: float = math.inf) -> str:
-    """HTML of a study.
+def page(study: Study, *, stills: bool = True) -> str:
+    """HTML of a study: verdict, what opens when, who learns what, training, plan, references.
 
     Parameters
     ----------
     study : Study
         What was found.
-    until : float
-        Time (``time.monotonic``) after which no more still pictures are drawn.
+    stills : bool
+        Whether pictures for paper and for browsers without scripts are drawn, which takes long.
 
     Examples
     --------
-    >>> from gradone.report import study
-    >>> text = page(study("z1*z2", d=50, budget=1e-3))
+    >>> from gradone import Target
+    >>> from gradone.report import Study
+    >>> text = page(Study(Target("z1*z2"), d=50))
     >>> text.startswith("<!doctype html>"), "http://" in text.partition("<script>")[0]
     (True, False)
     """
@@ -64,12 +63,13 @@ def page(study: Study, *, until: float = math.inf) -> str:
         _header(study),
         _cards(study),
         _stairs(study),
-        _target_pictures(study, until),
-        _curves(study, until),
+        _curves(study, stills),
         _plan(study),
+        _target_pictures(study, stills),
         _checklist(study),
-        _notes(study),
         _references(study),
+        _fineness(study),
+        _notes(study),
         _footer(study),
         f"</main><script>{assets.own('page.js')}</script></body></html>\n",
     ]
@@ -100,7 +100,7 @@ def _header(study: Study) -> str:
     formulas = "".join(
         f'<div class="formula" data-latex="{_e(one)}"></div>' for one in _formulas(target)
     )
-    headline, sentences = verdict(study.analysis_or_reason)
+    headline, sentences = verdict(study.analysis or study.why_not("analysis"))
     kind = getattr(study.analysis, "learnability", None) or "open"
     about = f'<p class="about"><b>{_e(entry.name)}</b>: {_e(entry.shows)}</p>' if entry else ""
     noise = f", label noise of variance {target.noise:g}" if target.noise else ""
@@ -132,7 +132,7 @@ def _cards(study: Study) -> str:
     cards = [
         f'<div class="card"><div class="name">{_e(name)}</div>'
         f'<div class="value">{_powers(value)}</div><div class="why">{_powers(why)}</div></div>'
-        for name, value, why in exponent_cards(study.analysis_or_reason)
+        for name, value, why in exponent_cards(study.analysis or "")
     ]
     return f'<section><div class="cards">{"".join(cards)}</div></section>' if cards else ""
 
@@ -164,44 +164,42 @@ def _stairs(study: Study) -> str:
         for title, steps, text in pictures
     ]
     kind = "pair" if len(figures) > 1 else "single"
-    return f'<section><h2>The staircase</h2><div class="{kind}">{"".join(figures)}</div></section>'
+    return (
+        f'<section><h2>What opens when</h2><div class="{kind}">{"".join(figures)}</div></section>'
+    )
 
 
-def _target_pictures(study: Study, until: float) -> str:
+def _target_pictures(study: Study, stills: bool) -> str:
     figures = []
-    facts = study.answer("facts")
+    facts = study.facts
     if chart := energies(study):
         text = (
             "The energy of the target in each Hermite degree; the gray bar is all higher degrees."
         )
-        figures.append(_figure("Hermite energies", chart, text, until=until))
+        figures.append(_figure("Hermite energies", chart, text, stills=stills))
     if chart := labels(study):
         where = f" in d = {facts.d}" if study.axis == "kappa" else ""
         text = f"The distribution of the labels{where}."
-        figures.append(_figure("Labels", chart, text, until=until))
-    if facts is None:
-        figures.append(_box("Labels and energies", [("facts", study.why_not("facts"))]))
+        figures.append(_figure("Labels", chart, text, stills=stills))
     structure = "".join(f"<li>{_e(line)}</li>" for line in getattr(facts, "facts", ()))
     extra = f"<ul>{structure}</ul>" if structure else ""
+    if not figures:
+        return ""
     return (
         f'<section><h2>The target</h2>{extra}<div class="pair">{"".join(figures)}</div></section>'
     )
 
 
-def _curves(study: Study, until: float) -> str:
-    figures = [_panel(panel, until) for panel in study.panels]
-    if not figures:
-        return ""
-    return (
-        "<section><h2>Predicted and simulated</h2>"
-        f'<div class="pair">{"".join(figures)}</div></section>'
+def _curves(study: Study, stills: bool) -> str:
+    """Pictures of curves, in the sections of the story."""
+    sections: dict[str, list[str]] = {}
+    for panel in study.panels:
+        figure = _figure(panel.title, panel.chart, panel.text, panel.missing, stills=stills)
+        sections.setdefault(panel.section, []).append(figure)
+    return "".join(
+        f'<section><h2>{_e(title)}</h2><div class="pair">{"".join(figures)}</div></section>'
+        for title, figures in sections.items()
     )
-
-
-def _panel(panel: Panel, until: float) -> str:
-    if panel.chart is None:
-        return _box(panel.title, panel.missing)
-    return _figure(panel.title, panel.chart, panel.text, panel.missing, until=until)
 
 
 def _figure(
@@ -210,11 +208,10 @@ def _figure(
     text: str,
     missing: Sequence[tuple[str, str]] = (),
     *,
-    until: float,
+    stills: bool,
 ) -> str:
-    is_late = time.monotonic() > until
-    kind = "chart live-only" if is_late else "chart"
-    still = "" if is_late else f'<div class="still">{chart.to_svg()}</div>'
+    kind = "chart" if stills else "chart live-only"
+    still = f'<div class="still">{chart.to_svg()}</div>' if stills else ""
     return (
         f'<figure class="{kind}"><h3>{_e(title)}</h3><div class="live">{_live(chart)}</div>{still}'
         f"<figcaption>{_powers(text)}</figcaption>{_absent(missing)}</figure>"
@@ -233,13 +230,6 @@ def _live(chart: Chart) -> str:
             axis.pop("minor", None)  # marks between marks that have names
     text = json.dumps(picture, allow_nan=False).replace("<", "\\u003c")
     return f'<div class="plot"></div><script type="application/json">{text}</script>'
-
-
-def _box(title: str, missing: Sequence[tuple[str, str]]) -> str:
-    return (
-        f'<figure><h3>{_e(title)}</h3><div class="missing">There is no curve here.'
-        f"{_absent(missing)}</div></figure>"
-    )
 
 
 def _absent(missing: Iterable[tuple[str, str]]) -> str:
@@ -304,11 +294,28 @@ def _checklist(study: Study) -> str:
     )
 
 
+def _fineness(study: Study) -> str:
+    rows = [
+        f'<tr><td>{_e(row.name)}</td><td class="number">{row.places}</td>'
+        f'<td class="number">{row.runs:.3g}</td><td class="number">{row.seconds:.1f} s</td></tr>'
+        for row in fineness(study)
+    ]
+    if not rows:
+        return ""
+    head = "".join(f"<th>{h}</th>" for h in ("curve", "points", "runs per point", "computing"))
+    return (
+        "<section><h2>How fine the curves are</h2>"
+        f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody>'
+        f"</table></div><p>More time makes all of them finer, where they bend and where errors are "
+        f"large:</p><pre>{_e(study.command)} --resume</pre></section>"
+    )
+
+
 def _notes(study: Study) -> str:
     items = [
-        f"<li><b>{_e(name)}</b>: {_e(_short(outcome.notes[0]))}</li>"
+        f"<li><b>{_e(name)}</b>: {_e(_short(note))}</li>"
         for name, outcome in study.outcomes.items()
-        if outcome.notes
+        for note in [*outcome.notes[:1], *list(outcome.failures.values())[:1]]
     ]
     if not items:
         return ""
@@ -338,10 +345,11 @@ def cited(study: Study) -> list[str]:
 
     entry = zoo().find(study.target)
     sources: list[Any] = [entry, study.analysis, study.plan]
-    for card in all_cards():
-        tasks = (f"theory:{card.name}", f"{card.name} theory")
-        if any(study.answers(task) for task in tasks):
-            sources.append(THEORIES[card.theory_for(study.target)])
+    sources += [
+        THEORIES[card.theory_for(study.target)]
+        for card in all_cards()
+        if card.name in study.theories
+    ]
     keys = (key for source in sources for key in getattr(source, "cites", None) or ())
     return list(dict.fromkeys(keys))
 
@@ -352,5 +360,5 @@ def _footer(study: Study) -> str:
     return (
         f"<section><h2>Make this report again</h2><pre>{_e(study.command)}</pre></section>"
         f"<footer>gradone {_e(version('gradone'))}, {_e(study.footnote)} In Python: "
-        f"<code>gd.analyze</code>, <code>gd.plan</code>, <code>gd.compare</code>.</footer>"
+        f"<code>gd.study</code>, <code>gd.analyze</code>, <code>gd.plan</code>.</footer>"
     )

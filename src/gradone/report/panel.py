@@ -23,18 +23,21 @@ class Panel:
     ----------
     title : str
         What it is about.
-    chart : Chart, optional
-        The picture; None if there is nothing to draw.
+    chart : Chart
+        The picture.
     text : str
         What to see.
     missing : tuple of (str, str)
         Curves that are not there, and why.
+    section : str
+        Part of the story in which it stands.
     """
 
     title: str
-    chart: Chart | None
+    chart: Chart
     text: str = ""
     missing: tuple[tuple[str, str], ...] = field(default=())
+    section: str = "Who learns what with how many samples"
 
 
 def from_zero(label: str, side: str, series: Sequence[Series]) -> Axis:

@@ -14,8 +14,10 @@ if TYPE_CHECKING:
 
 
 def panels(study: Study) -> list[Panel]:
-    """All pictures of a study: charts where there are numbers, reasons where there are none."""
+    """All pictures of a study that have a curve."""
     if study.axis == "kappa":
-        return [depth(study), depth_limit(study)]
-    own = [pictured(study, card) for card in cards_with_pictures(study)]
-    return [errors(study), overlaps(study), *own]
+        found = [depth(study), depth_limit(study)]
+    else:
+        own = (pictured(study, card) for card in cards_with_pictures(study))
+        found = [errors(study), overlaps(study), *own]
+    return [panel for panel in found if panel is not None]

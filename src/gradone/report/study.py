@@ -1,32 +1,26 @@
-"""The verb ``study``: all that theory and quick simulations say about a target, in a given time."""
+"""The verb ``study``: all that theory and quick simulations say about a target."""
 
 from __future__ import annotations
 
-import importlib
 import math
-import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..base.children import Outcome, run_within
-from ..base.errors import BadData
+from ..base.children import Outcome
+from ..base.errors import BadData, GradoneError
 from ..targets.hierarchy import HierarchicalTarget
 from ..targets.sampled import Sampled, whole_number
 from ..targets.target import Target, as_target
-from .tasks import tasks_of
 
 if TYPE_CHECKING:
     import xarray as xr
 
+    from ..charts import Chart
     from .panel import Panel
 
-Say = Callable[[int, int, str], object]
-
-_PRELOAD = ("gradone.report._work", "gradone.experiments._warm")
-_WRITING = 4.0  # seconds kept for the pictures and the page
+PRELOAD = ("gradone.report._work", "gradone.experiments._warm")
 
 
 @dataclass
@@ -40,33 +34,42 @@ class Study:
     d : int
         Dimension of the simulations.
     budget : float
-        Seconds that were given.
+        Seconds of work of each process that were given.
     seed : int
         Of everything random.
+    facts : Summary, optional
+        Moments, structure, energies and labels.
+    verdicts : dict
+        ``"analysis"`` and ``"plan"``, or as text why there is none.
     outcomes : dict of str to Outcome
         What became of each piece of work, by name.
-    axis : {"alpha", "kappa"}
-        Axis of the comparison.
     absent : dict of str to str
         Theories and learners without a curve, and why.
-    seconds : float
-        Wall time of the work.
+
+    Examples
+    --------
+    >>> import gradone as gd
+    >>> found = gd.study("z1*z2", d=50, budget=0)                              # doctest: +SKIP
+    >>> found.save("report.html")                                              # doctest: +SKIP
     """
 
     target: Any
     d: int
-    budget: float
-    seed: int
+    budget: float = 0.0
+    seed: int = 0
+    facts: Any = None
+    verdicts: dict[str, Any] = field(default_factory=dict)
     outcomes: dict[str, Outcome] = field(default_factory=dict)
-    axis: str = "alpha"
     absent: dict[str, str] = field(default_factory=dict)
-    seconds: float = 0.0
-    _compared: list[str] = field(default_factory=list)
+
+    @property
+    def axis(self) -> str:
+        """Axis of the comparison: ``"alpha"``, or ``"kappa"`` for hierarchical targets."""
+        return "kappa" if isinstance(self.target, HierarchicalTarget) else "alpha"
 
     def answer(self, name: str) -> Any:
         """First answer of a piece of work, or None."""
-        outcome = self.outcomes.get(name)
-        return next(iter(outcome.answers.values()), None) if outcome else None
+        return next(iter(self.answers(name)), None)
 
     def answers(self, name: str) -> list[Any]:
         """All answers of a piece of work."""
@@ -76,34 +79,28 @@ class Study:
     @property
     def analysis(self) -> Any:
         """Analysis of the target, or None."""
-        return self._verdict("analysis")
-
-    @property
-    def analysis_or_reason(self) -> Any:
-        """Analysis of the target, or why there is none."""
-        return self.analysis or self.why_not("analysis")
+        found = self.verdicts.get("analysis")
+        return None if isinstance(found, str) else found
 
     @property
     def plan(self) -> Any:
         """Plan for n = 5 d samples (d^1.8 for hierarchical targets), or None."""
-        return self._verdict("plan")
-
-    def _verdict(self, name: str) -> Any:
-        found = (self.answer("verdicts") or {}).get(name)
+        found = self.verdicts.get("plan")
         return None if isinstance(found, str) else found
 
     def why_not(self, name: str) -> str:
-        """Why a piece of work has no answer, in words; empty if it has."""
-        from ..experiments.compare import outcome_text
-
+        """Why a piece of work has no answer, and how to get it; empty if it has."""
         if name in ("analysis", "plan"):
-            found = (self.answer("verdicts") or {}).get(name)
-            return found if isinstance(found, str) else self.why_not("verdicts")
+            found = self.verdicts.get(name, "")
+            return found if isinstance(found, str) else ""
         outcome = self.outcomes.get(name)
-        if outcome is None:
-            return "not finished within the budget"
-        text = outcome_text(outcome)
-        return "" if text == "done" else text
+        if outcome is None or outcome.answers:
+            return ""
+        if outcome.failures:
+            return f"failed: {next(iter(outcome.failures.values()))}"
+        from .words import how_to_get
+
+        return how_to_get(self, name, outcome)
 
     @property
     def comparison(self) -> xr.Dataset:
@@ -111,17 +108,22 @@ class Study:
         from ..experiments.compare import gathered
         from ..experiments.entrants import Field
 
-        outcomes = {name: self.outcomes[name] for name in self._compared if name in self.outcomes}
+        outcomes = {name: one for name, one in self.outcomes.items() if ":" in name and one.answers}
         params = {"d": self.d, "budget": self.budget, "noise": self.target.noise}
         field = Field(self.axis, (), self.absent)
         return gathered(outcomes, field, self.target, params=params, seed=self.seed)
 
     @property
-    def command(self) -> str:
-        """Command line that makes this study again."""
-        from .words import command
+    def curves(self) -> dict[str, xr.Dataset]:
+        """Every curve by its name: ``"comparison"``, and those of the other pictures."""
+        from .curves import curves
 
-        return command(self)
+        return curves(self)
+
+    @property
+    def charts(self) -> dict[str, Chart]:
+        """Every picture of curves by its title; each has ``save(path)``."""
+        return {panel.title: panel.chart for panel in self.panels}
 
     @property
     def panels(self) -> list[Panel]:
@@ -131,31 +133,57 @@ class Study:
         return panels(self)
 
     @property
+    def theories(self) -> tuple[str, ...]:
+        """Names of the algorithms whose theory has a curve."""
+        found = (name.removeprefix("theory:").removesuffix(" theory") for name in self.outcomes
+                 if "theory" in name and self.answers(name))  # fmt: skip
+        return tuple(found)
+
+    @property
+    def command(self) -> str:
+        """Command line that makes this study again."""
+        from .words import command
+
+        return command(self)
+
+    @property
+    def seconds(self) -> float:
+        """Processor time of the curves."""
+        return sum(outcome.seconds for outcome in self.outcomes.values())
+
+    @property
     def footnote(self) -> str:
         """How this study was made."""
         return (
-            f"seed {self.seed}, simulations in d = {self.d}, {self.seconds:.0f} s of work in a "
-            f"budget of {self.budget:g} s. Error bars are standard errors over replicates."
+            f"seed {self.seed}, simulations in d = {self.d}, {self.seconds:.0f} s of computing. "
+            "Error bars are standard errors over replicates, where there are several."
         )
 
-    def to_html(self, *, until: float = math.inf) -> str:
-        """The report, as one page that needs nothing else.
+    def summary(self) -> str:
+        """The verdict, and the last point of every curve, as text."""
+        from .words import summary
 
-        Parameters
-        ----------
-        until : float
-            Time (``time.monotonic``) after which no more still pictures, for paper and for browsers
-            without scripts, are drawn; the interactive ones are always there.
-        """
+        return summary(self)
+
+    def to_html(self) -> str:
+        """The report, as one page that needs nothing else."""
         from .page import page
 
-        return page(self, until=until)
+        return page(self)
 
-    def save(self, path: str | Path, *, until: float = math.inf) -> Path:
-        """Write the report; returns the file."""
+    def _repr_html_(self) -> str:
+        from .notebook import in_notebook
+
+        return in_notebook(self)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the report, and the curves beside it for those who refine it; returns the file."""
+        from .memory import remember
+
         file = Path(path)
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(self.to_html(until=until), encoding="utf-8")
+        file.write_text(self.to_html(), encoding="utf-8")
+        remember(self, file.with_suffix(".json"))
         return file
 
 
@@ -163,13 +191,17 @@ def study(
     target: Sampled | str,
     *,
     d: int | None = None,
-    budget: float = 60.0,
+    budget: float = 30.0,
     seed: int = 0,
-    began: float | None = None,
     workers: int | None = None,
-    progress: Say | None = None,
+    resume: str | Path | None = None,
+    progress: Callable[[Study, int, int], object] | bool = True,
 ) -> Study:
-    """Analysis, plan, theories that cover a target, and quick simulations, in a given time.
+    """Analysis, plan, theories that cover a target, and quick simulations.
+
+    Every curve is first computed coarsely, whatever the budget: its ends, both sides of each
+    threshold and three points between, one replicate of simulations. Then all curves become finer
+    in turn, where they bend and where errors are large.
 
     Parameters
     ----------
@@ -178,54 +210,102 @@ def study(
     d : int, optional
         Dimension of the simulations: 400 by default, 64 for hierarchical targets.
     budget : float
-        Seconds of wall time. What is not finished then is stopped, and the report says so.
+        Seconds of work of each process, whatever else the machine does; 0 is the coarse minimum.
     seed : int
-        Seed of everything random.
-    began : float, optional
-        Time (``time.monotonic``) from which the budget counts; now by default.
+        Seed of everything random; replicate k has the seed ``seed + k``.
     workers : int, optional
         Processes; one for each processor by default.
-    progress : callable, optional
-        Told (pieces done, pieces known, name) after each piece of work.
+    resume : str or path, optional
+        A report of the same target, dimension and seed, whose curves become finer.
+    progress : bool or callable
+        True shows a bar in a terminal and fills a page in a notebook. A callable is told (study,
+        pieces done, pieces known): once when the verdict is known, then after each piece.
 
     Returns
     -------
     Study
-        With ``save(path)``, which writes the report.
+        With ``summary()``, ``curves``, ``charts`` and ``save(path)``, which writes the report.
 
     Examples
     --------
-    >>> from gradone.report import study
-    >>> found = study("z1*z2", d=50, budget=1e-3)
-    >>> found.why_not("analysis")
-    'not finished within the budget'
+    >>> import gradone as gd
+    >>> gd.study("z1", d=50, budget=0, progress=False).analysis.learnability   # doctest: +SKIP
+    'trivial'
     """
-    began = time.monotonic() if began is None else began
     target = as_target(target)
-    if not (isinstance(budget, int | float) and 0 < budget < math.inf):
-        raise BadData(f"budget is a positive number of seconds, got {budget!r}")
+    if not (isinstance(budget, int | float) and 0 <= budget < math.inf):
+        raise BadData(f"budget is a number of seconds, zero or more, got {budget!r}")
     is_deep = isinstance(target, HierarchicalTarget)
     d = whole_number("d", (64 if is_deep else 400) if d is None else d, least=_least(target))
-    found = Study(target, d, budget, whole_number("seed", seed, least=0))
-    found.axis = "kappa" if is_deep else "alpha"
-    threading.Thread(target=_load_ahead, daemon=True).start()
-    left = budget - min(_WRITING, budget / 4) - (time.monotonic() - began)
-    found.outcomes = run_within(
-        tasks_of(found),
-        left,
-        piece_seconds=0.6 * budget,
-        workers=workers,
-        preload=_PRELOAD,
-        progress=progress,
-    )
-    found.seconds = time.monotonic() - began
+    found = Study(target, d, float(budget), whole_number("seed", seed, least=0))
+    if progress is True:
+        from .notebook import watcher
+
+        tell, close = watcher()
+    else:
+        tell, close = progress or (lambda *_: None), lambda: None
+    try:
+        _carry_out(found, workers, resume, tell)
+    finally:
+        close()
     return found
 
 
-def _load_ahead() -> None:
-    """Import, while children work, what the next tasks and then the report are made with."""
-    for name in ("..experiments._warm", ".page", "..charts._matplotlib"):
-        importlib.import_module(name, __package__)
+def _carry_out(
+    found: Study, workers: int | None, resume: str | Path | None, tell: Callable[..., object]
+) -> None:
+    from ..base.children import run_within
+    from ..base.pool import prepare
+
+    prepare(PRELOAD)  # imports while this process analyzes
+    first_words(found)
+    tell(found, 0, 0)
+    plan_ahead(found)
+    from .memory import recollection
+    from .tasks import tasks_of
+
+    recall = recollection(found, Path(resume)) if resume is not None else None
+
+    def after_piece(board: Any, _: str) -> None:
+        found.outcomes = board.outcomes
+        tell(found, board.done, board.known)
+
+    found.outcomes = run_within(
+        tasks_of(found),
+        found.budget,
+        piece_seconds=max(_PATIENCE, found.budget),
+        workers=workers,
+        preload=PRELOAD,
+        recall=recall,
+        progress=after_piece,
+    )
+
+
+_PATIENCE = 20.0  # seconds of work that one point of a quick curve may take
+
+
+def first_words(found: Study) -> None:
+    """What is known at once: analysis and facts."""
+    from ..analysis.analyze import analyze
+    from ..targets.summary import summarize
+
+    found.verdicts["analysis"] = _or_reason(analyze, found.target)
+    found.facts = summarize(found.target, d=min(found.d, 256))
+
+
+def plan_ahead(found: Study) -> None:
+    """The plan for n = 5 d samples, d^1.8 for hierarchical targets."""
+    from ..algorithms.plan import plan
+
+    n = round(found.d**1.8) if found.axis == "kappa" else 5 * found.d
+    found.verdicts["plan"] = _or_reason(plan, found.target, d=found.d, n=n)
+
+
+def _or_reason(function: Any, *arguments: Any, **more: Any) -> Any:
+    try:
+        return function(*arguments, **more)
+    except GradoneError as reason:
+        return str(reason)
 
 
 def _least(target: Sampled) -> int:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def energies(study: Study) -> Chart | None:
     """Energy per Hermite degree."""
-    facts = study.answer("facts")
+    facts = study.facts
     return None if facts is None else energy_bars(facts.energies, facts.tail)
 
 
@@ -40,7 +40,7 @@ def energy_bars(found: Sequence[Estimate], tail: Estimate | None) -> Chart | Non
 
 def labels(study: Study) -> Chart | None:
     """Distribution of the labels."""
-    facts = study.answer("facts")
+    facts = study.facts
     if facts is None:
         return None
     found = facts.labels

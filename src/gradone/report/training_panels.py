@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..charts import Axis, Chart, Series, line, ordered_colors, points
+from ..experiments.places import merged
 from .panel import MARKERS, Panel, from_zero
 
 if TYPE_CHECKING:
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
 _FIRST_TIME = 0.1  # before it neurons have seen d/10 samples and know nothing
 
 
-def pictured(study: Study, card: Algorithm) -> Panel:
-    """The picture of its own that an algorithm has."""
+def pictured(study: Study, card: Algorithm) -> Panel | None:
+    """The picture of its own that an algorithm has; None without a curve."""
     picture = card.picture
     assert picture is not None
     theory, runs = study.answer(f"{card.name} theory"), study.answers(f"{card.name} run")
@@ -31,11 +32,16 @@ def pictured(study: Study, card: Algorithm) -> Panel:
         for face, task in (("simulation", "run"), ("theory", "theory"))
         if (reason := study.why_not(f"{card.name} {task}"))
     ]
-    if not runs and not picture.line:  # the theory needs the run
-        missing = missing[:1]
-    chart = _CHARTS[picture.kind](card, theory, runs) if theory is not None or runs else None
+    if theory is None and not runs:
+        return None
+    chart = _CHARTS[picture.kind](card, theory, runs)
     notes = [str(run.attrs["notes"]) for run in runs[:1] if run.attrs.get("notes")]
-    return Panel(picture.title, chart, " ".join([picture.text, *notes]), tuple(missing))
+    section = _SECTIONS.get(picture.kind, "Training in time")
+    text = " ".join([picture.text, *notes])
+    return Panel(picture.title, chart, text, tuple(missing), section)
+
+
+_SECTIONS = {"plateau": "Without feature learning"}
 
 
 def _recovery(axis: str, theory: Any, runs: list[xr.Dataset]) -> Chart:
@@ -54,18 +60,16 @@ def _gradients(card: Any, theory: Any, runs: list[xr.Dataset]) -> Chart:
     """How the gradients of steps lie to the hidden directions."""
     series: list[Series] = []
     shares = None if theory is None else card.shares(theory)
-    ordered = sorted(runs, key=lambda run: float(run.batch_ratio[0]))
+    run = merged(runs, "batch_ratio") if runs else None
     for t, (name, color) in enumerate((("first", "sky"), ("second", card.color)), start=1):
         if shares is not None:
             one = shares.sel(step=t)
             label = f"{name} gradient, theory"
             series.append(line(label, one.batch_ratio, one.gradient_share, color=color))
-        if runs:
-            x = [float(run.batch_ratio[0]) for run in ordered]
-            y = [float(run.gradient_share.sel(step=t)[0]) for run in ordered]
-            yerr = [float(run.gradient_share_err.sel(step=t)[0]) for run in ordered]
-            look = {"color": color, "marker": MARKERS[t - 1]}
-            series.append(points(f"{name} gradient, simulation", x, y, yerr, **look))
+        if run is not None:
+            one, look = run.sel(step=t), {"color": color, "marker": MARKERS[t - 1]}
+            found = (one.batch_ratio, one.gradient_share, one.gradient_share_err)
+            series.append(points(f"{name} gradient, simulation", *found, **look))
     up = Axis("cosine with the target", range=(0.0, 1.05))
     across = from_zero("samples of each step, per dimension", "x", series)
     return Chart("", across, up, tuple(series), legend="below")
@@ -78,12 +82,10 @@ def _plateaus(card: Algorithm, theory: Any, runs: list[xr.Dataset]) -> Chart:
         x, y = theory.kappa.values, theory.excess_mse.values
         series.append(line("theory, d → ∞", x, y, color=card.color))
     if runs:
-        ordered = sorted(runs, key=lambda run: float(run.kappa))
-        mean = [run.excess_mse.mean("replicate").item() for run in ordered]
-        error = [run.excess_mse.std("replicate", ddof=1).item() / 2**0.5 for run in ordered]
-        x = [float(run.kappa) for run in ordered]
-        name = f"simulation, d = {json.loads(runs[0].attrs['params'])['d']}"
-        series.append(points(name, x, mean, error, color=card.color))
+        run = merged(runs, "kappa")
+        name = f"simulation, d = {json.loads(run.attrs['params'])['d']}"
+        found = (run.kappa, run.excess_mse, run.excess_mse_err)
+        series.append(points(name, *found, color=card.color))
     up = from_zero("error without noise", "y", series)
     return Chart("", Axis(r"$\log n/\log d$"), up, tuple(series), legend="below")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..analysis.analyze_hierarchical import HierarchicalAnalysis
@@ -12,6 +13,7 @@ from ..targets.zoo import zoo
 
 if TYPE_CHECKING:
     from ..analysis.analyze import Analysis
+    from ..base.children import Outcome
     from .study import Study
 
 
@@ -35,6 +37,42 @@ def command(study: Study) -> str:
     return shlex.join(words)
 
 
+def how_to_get(study: Study, name: str, outcome: Outcome) -> str:
+    """Why a curve was left out of a study, and the command that computes it."""
+    longer = f"{command(replace(study, budget=max(60.0, 4 * study.budget)))} --resume"
+    if outcome.too_slow:
+        seconds = f"{outcome.too_slow:.0f} s"
+        return f"a point of it takes more than {seconds} of computing; with more time: {longer}"
+    return f"it takes long and is left out of a quick report; with more time: {longer}"
+
+
+def summary(study: Study) -> str:
+    """The verdict and the curves of a study, as text for a terminal."""
+    headline, sentences = verdict(study.analysis or study.why_not("analysis"))
+    rows = curve_rows(study)
+    width = max((len(name) for name, _ in rows), default=0)
+    lines = [study.target.text, headline, *sentences, ""]
+    return "\n".join([*lines, *(f"{name:<{width}}  {text}" for name, text in rows)])
+
+
+def curve_rows(study: Study) -> list[tuple[str, str]]:
+    """Name of every curve of a comparison and its last error, or why it is not there."""
+    comparison = study.comparison
+    axis, words = study.axis, {"alpha": "n/d", "kappa": "log n/log d"}[study.axis]
+    rows = [(name, reason) for name in study.outcomes if (reason := study.why_not(name))]
+    for source in comparison.source.values.tolist():
+        part = comparison.sel(source=source)
+        names = (name for name in ("test_mse", "excess_mse") if name in part)
+        variable = next((name for name in names if part[name].notnull().any()), "")
+        if variable:
+            last = part.dropna(axis, subset=[variable]).isel({axis: -1})
+            number, error = float(last[variable]), float(last[f"{variable}_err"])
+            spread = f" ± {error:.1g}" if error > 1e-3 * abs(number) else ""
+            text = f"error {number:.4g}{spread} at {words} = {float(last[axis]):.3g}"
+            rows.append((source, text))
+    return rows
+
+
 def verdict(analysis: Analysis | HierarchicalAnalysis | str) -> tuple[str, list[str]]:
     """Headline and sentences of an analysis; a text in its place says why there is none.
 
@@ -43,8 +81,8 @@ def verdict(analysis: Analysis | HierarchicalAnalysis | str) -> tuple[str, list[
     >>> from gradone import Target, analyze
     >>> verdict(analyze(Target("sign(z1*z2*z3)")))[0]
     'Hard: no efficient algorithm finds span(z1, z2, z3) with n = O(d) samples'
-    >>> verdict("not finished within the budget")
-    ('No verdict', ['The analysis is missing: not finished within the budget.'])
+    >>> verdict("too many directions")
+    ('No verdict', ['The analysis is missing: too many directions.'])
     """
     if isinstance(analysis, str):
         return "No verdict", [f"The analysis is missing: {analysis}."]
@@ -140,7 +178,7 @@ def exponent_cards(
 
     Examples
     --------
-    >>> exponent_cards("not finished within the budget")
+    >>> exponent_cards("too many directions")
     []
     """
     from ..analysis.show import verdict_rows

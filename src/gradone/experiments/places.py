@@ -1,0 +1,190 @@
+"""Places of the axis of a comparison: where curves begin, and where they are made finer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..base.curves import joined
+from ..base.replicates import mean_over_replicates
+from ..targets.hierarchy import HierarchicalTarget
+from ..targets.sampled import Sampled
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from ..analysis.analyze import Analysis
+
+_GRID, _POINTS = 25, 6
+_SHOWN = ("cosine2", "test_mse", "excess_mse")  # what a curve must be fine in
+_FINE = 0.02  # longest piece of a curve that is fine enough, in units of the picture
+_CLOSEST = 0.003  # shortest distance of two places, in the same units
+_MOST_PLACES, _MOST_RUNS = 12, 8
+_SIDES = (0.985, 1.03)  # of a threshold, where it is looked at
+
+
+def default_places(target: Sampled, analysis: Any = None) -> tuple[np.ndarray, np.ndarray]:
+    """Values of the axis for theories, dense near thresholds, and for simulations.
+
+    Examples
+    --------
+    >>> from gradone import Target
+    >>> grid, points = default_places(Target("sign(z1*z2)"))
+    >>> grid[[0, -1]].round(2), len(points), sum(abs(grid / (np.pi**2 / 4) - 1) < 0.03)
+    (array([0.24, 5.92]), 6, 2)
+    """
+    if isinstance(target, HierarchicalTarget):
+        return np.linspace(1.1, 2.3, 9), np.linspace(1.2, 2.0, 5)
+    found = _analysis(target) if analysis is None else analysis
+    top = _last_alpha(found)
+    even = np.linspace(top / _GRID, top, _GRID)
+    points = even[np.linspace(_GRID // _POINTS - 1, _GRID - 1, _POINTS).round().astype(int)]
+    return np.union1d(even, _beside(found, top)), points
+
+
+def coarse_places(target: Sampled, analysis: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Where quick curves begin: the ends, both sides of each threshold, and three between.
+
+    Examples
+    --------
+    >>> from gradone import Target, analyze
+    >>> target = Target("sign(z1*z2)")
+    >>> [places.round(2).tolist() for places in coarse_places(target, analyze(target))]
+    [[0.24, 1.66, 2.43, 2.54, 3.08, 4.5, 5.92], [1.18, 3.55, 5.92]]
+    """
+    if isinstance(target, HierarchicalTarget):
+        return default_places(target)
+    top = _last_alpha(analysis)
+    even = np.linspace(top / _GRID, top, 5)
+    return np.union1d(even, _beside(analysis, top)), top * np.array([0.2, 0.6, 1.0])
+
+
+def _beside(analysis: Any, top: float) -> np.ndarray:
+    """Places a little below and a little above the thresholds of an analysis."""
+    places = np.outer(thresholds(analysis), _SIDES).ravel()
+    return places[(places > 0) & (places < top)]
+
+
+def thresholds(analysis: Any) -> list[float]:
+    """Values of n/d above which stages of efficient algorithms open, as far as they are known."""
+    found = (stage.threshold.value for stage in getattr(analysis, "grand_staircase", ()))
+    return [value for value in found if 0 < value < math.inf]
+
+
+def next_place(curves: Sequence[xr.Dataset], axis: str) -> float | None:
+    """Middle of the longest piece of a curve, each quantity in units of its range; None if fine.
+
+    Examples
+    --------
+    >>> import xarray as xr
+    >>> step = xr.Dataset({"test_mse": ("alpha", [1.0, 1.0, 0.1])}, {"alpha": [0.0, 2.0, 3.0]})
+    >>> next_place([step], "alpha")
+    2.5
+    """
+    curve = joined(curves, axis)
+    x = curve[axis].values
+    if len(x) < 2:
+        return None
+    across = np.diff(x) / (x[-1] - x[0])
+    length = across.copy()
+    for name in set(_SHOWN) & set(curve):
+        y = curve[name].transpose(axis, ...).values.reshape(len(x), -1)
+        changes = np.nan_to_num(np.abs(np.diff(y, axis=0)))
+        scale = 1.0 if name == "cosine2" else np.nanmax(np.abs(y), initial=1e-300)
+        length = np.maximum(length, changes.max(axis=1) / scale)
+    length[across < _CLOSEST] = 0.0
+    k = int(np.argmax(length))
+    return None if length[k] < _FINE else float((x[k] + x[k + 1]) / 2)
+
+
+def next_run(
+    curves: Sequence[xr.Dataset], axis: str, *, can_insert: bool = True
+) -> tuple[float, int] | None:
+    """Place and replicate of the run that tells most: a new place, or one with a large error.
+
+    Examples
+    --------
+    >>> import xarray as xr
+    >>> run = xr.Dataset({"test_mse": ("alpha", [1.0])}, {"alpha": [2.0]})
+    >>> next_run([run, run.assign_coords(alpha=[3.0]), run], "alpha", can_insert=False)
+    (3.0, 1)
+    """
+    runs: dict[float, int] = {}
+    for curve in curves:
+        for place in curve[axis].values.tolist():
+            runs[place] = runs.get(place, 0) + 1
+    least = min(runs, key=lambda place: (runs[place], place))
+    # First six places, then two runs of each, then twelve places, then more runs.
+    if can_insert and len(runs) < (_POINTS if runs[least] == 1 else _MOST_PLACES):
+        if (place := next_place([merged(curves, axis)], axis)) is not None:
+            return place, 0
+    return (least, runs[least]) if runs[least] < _MOST_RUNS else None
+
+
+def merged(curves: Sequence[xr.Dataset], axis: str) -> xr.Dataset:
+    """Pieces of one curve as one; several runs at one place become a mean with its error.
+
+    Examples
+    --------
+    >>> import xarray as xr
+    >>> runs = [xr.Dataset({"q": ("alpha", [y]), "q_err": ("alpha", [0.1])}, {"alpha": [2.0]})
+    ...         for y in (1.0, 3.0)]
+    >>> both = merged(runs, "alpha")
+    >>> both.q.values, both.q_err.values
+    (array([2.]), array([1.]))
+    """
+    import xarray as xr
+
+    at: dict[float, list[xr.Dataset]] = {}
+    for curve in curves:
+        for k, place in enumerate(np.atleast_1d(curve[axis].values).tolist()):
+            one = curve.isel({axis: [k]}) if axis in curve.dims else curve
+            at.setdefault(place, []).append(one)
+    parts = []
+    for same in at.values():
+        if len(same) > 1:
+            rows = xr.concat(same, "replicate", data_vars="all", coords="minimal",
+                             compat="override", join="outer", combine_attrs="override")  # fmt: skip
+            parts.append(mean_over_replicates(rows.assign_coords(replicate=range(len(same)))))
+        else:
+            parts.append(same[0])
+    return joined(parts, axis)
+
+
+def _analysis(target: Sampled) -> Analysis | None:
+    from ..analysis.analyze import analyze
+    from ..base.errors import GradoneError
+
+    try:
+        return analyze(target)  # type: ignore[return-value, arg-type]
+    except GradoneError:
+        return None
+
+
+def _last_alpha(analysis: Any) -> float:
+    """Largest n/d to show: well beyond the last threshold that is known."""
+    if not hasattr(analysis, "grand_staircase"):
+        return 6.0
+    return min(max(4.0, 2.4 * max(thresholds(analysis), default=0.0)), 20.0)
+
+
+def coarse_to_fine(count: int) -> list[int]:
+    """Positions 0 ... count - 1, the ends first, then the middle, then the quarters.
+
+    Examples
+    --------
+    >>> coarse_to_fine(5)
+    [0, 4, 2, 1, 3]
+    """
+    found = [0, count - 1] if count > 1 else [0]
+    gaps = [(0, count - 1)]
+    while gaps:
+        low, high = gaps.pop(0)
+        if high - low > 1:
+            middle = (low + high) // 2
+            found.append(middle)
+            gaps += [(low, middle), (middle, high)]
+    return found

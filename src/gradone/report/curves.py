@@ -1,0 +1,56 @@
+"""The curves of a study, by name, and how fine they are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..algorithms import look_of
+from ..experiments.places import merged
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from .study import Study
+
+_AXES = {"gradient": "batch_ratio", "plateau": "kappa"}
+
+
+class Fineness(NamedTuple):
+    """How fine a curve is."""
+
+    name: str
+    places: int
+    runs: float
+    seconds: float
+
+
+def curves(study: Study) -> dict[str, xr.Dataset]:
+    """The comparison, and theory and simulation of each picture of its own."""
+    from .tasks import cards_with_pictures
+
+    found = {"comparison": study.comparison}
+    for card in cards_with_pictures(study):
+        axis = _AXES.get(card.picture.kind, "") if card.picture else ""
+        for face, task in (("theory", "theory"), ("simulation", "run")):
+            if answers := study.answers(f"{card.name} {task}"):
+                found[f"{face}:{card.name}"] = merged(answers, axis) if axis else answers[0]
+    return found
+
+
+def fineness(study: Study) -> list[Fineness]:
+    """Points and runs of every curve."""
+    rows = []
+    for task, outcome in study.outcomes.items():
+        if not outcome.answers:
+            continue
+        face, _, name = task.partition(":") if ":" in task else task.rpartition(" ")[::-1]
+        places: list[float] = []
+        for one in outcome.answers.values():
+            axis = next((a for a in ("alpha", "kappa", "batch_ratio") if a in one.dims), "")
+            axis = next((a for a in ("time", "step") if a in one.dims), axis)
+            places += one[axis].values.tolist()
+        face = "simulation" if face == "run" else face
+        runs = len(places) / len(set(places))
+        label = f"{look_of(name).label}, {face}"
+        rows.append(Fineness(label, len(set(places)), runs, outcome.seconds))
+    return rows
