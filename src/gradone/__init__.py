@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from .experiments.run import run as run
     from .experiments.simulate import simulate as simulate
     from .experiments.spec import Experiment as Experiment
+    from .report.study import study as study
     from .targets.activation import Activation as Activation
     from .targets.hierarchical import Might as Might
     from .targets.hierarchical import QuadraticForms as QuadraticForms
@@ -75,6 +76,7 @@ _PUBLIC = {
     "predict": "algorithms.predict",
     "run": "experiments.run",
     "simulate": "experiments.simulate",
+    "study": "report.study",
     "zoo": "targets.zoo",
 }
 _ROOMS = (

@@ -56,7 +56,8 @@ from gradone.experiments.costs import cost
 from gradone.lab.answers import answer
 from gradone.lab.streams import stream
 from gradone.report.study import Study
-from gradone.report.tasks import _comparison
+from gradone.report.page import page
+from gradone.report.tasks import tasks_of
 
 found = {}
 listed = json.loads(CliRunner().invoke(app, ["list", "--json"]).stdout)
@@ -79,11 +80,11 @@ found["cost"] = [estimate.seconds, estimate.bytes, estimate.largest.what]
 found["plan"] = gd.plan("z", d=100).row("a toy").needs
 
 target = gd.Target("z")
-study = Study(target, d=20, budget=60.0, seed=0)
-tasks = {task.name: task for task in _comparison(study, analyze(target))}
+study = Study(target, d=20, verdicts={"analysis": analyze(target)})
+tasks = {task.name: task for task in tasks_of(study)}
 function, arguments = tasks["simulation:toy"].pieces[0]
 study.outcomes["simulation:toy"] = Outcome(answers={0: function(**arguments)})
-html = study.to_html(until=0.0)
+html = page(study, stills=False)
 found["report"] = ["mean of the labels, simulation" in html, "#123456" in html]
 
 sources = answer("sources", {"target": "z", "noise": None})

@@ -27,20 +27,74 @@ def sleep(seconds):
     return call(partial(time.sleep, seconds))
 
 
-def test_what_is_done_at_the_deadline_counts_and_the_rest_is_stopped():
-    start = time.monotonic()
-    tasks = [Task("slow", [call(dict, a=1), sleep(600)])]
-    found = run_within(tasks, 8.0, workers=1)["slow"]
-    assert time.monotonic() - start < 20
-    assert found.answers == {0: {"a": 1}}
-    assert (found.failures, found.unfinished) == ({}, {1})
+def work(seconds):
+    """A call that keeps a processor busy."""
+    code = f"import time\nend = time.process_time() + {seconds}\nwhile time.process_time() < end: 0"
+    return call(partial(exec, code))
+
+
+def test_without_a_budget_every_task_has_its_coarse_pieces_and_no_other():
+    tasks = [
+        Task("two", [work(0.1)] * 4, coarse=2),
+        Task("all", [work(0.1)] * 3),
+        Task("none", [work(0.1)] * 2, coarse=0),
+    ]
+    found = run_within(tasks, 0.0, workers=1)
+    assert {name: len(one.answers) for name, one in found.items()} == {
+        "two": 2,
+        "all": 3,
+        "none": 0,
+    }
+    assert found["two"].unfinished == {2, 3}
+    assert not any(one.failures for one in found.values())
+
+
+def test_the_budget_counts_work_and_not_time_on_the_wall():
+    """Pieces that wait for others use none of it; those that work stop when it is spent."""
+    waiting = Task("waits", [sleep(0.2)] * 5, coarse=1)
+    working = Task("works", [work(0.3)] * 50, coarse=1)
+    found = run_within([waiting, working], 1.0, workers=1)
+    assert len(found["waits"].answers) == 5
+    assert 2 <= len(found["works"].answers) <= 5
+    assert found["works"].seconds < 1.5
+
+
+def test_curves_grow_in_turn_from_what_is_known():
+    order = []
+
+    def finer(answers):
+        return work(0.1) if len(answers) < 4 else None
+
+    tasks = [Task(name, [work(0.1)], refine=finer) for name in "ab"]
+    found = run_within(tasks, PLENTY, workers=1, progress=lambda board, name: order.append(name))
+    assert [set(order[k : k + 2]) for k in (0, 2, 4, 6)] == [{"a", "b"}] * 4
+    assert len(found["a"].answers) == len(found["a"].calls) == 4
+
+
+def test_a_dear_first_piece_does_not_send_its_task_to_the_back():
+    order = []
+    tasks = [Task("main", [work(0.6), work(0.1)]), Task("other", [work(0.1)] * 4)]
+    run_within(tasks, 0.0, workers=1, progress=lambda board, name: order.append(name))
+    assert order[:4] == ["main", "other", "main", "other"]
 
 
 def test_a_piece_beyond_its_limit_gives_way_to_other_tasks():
-    tasks = [Task("slow", [sleep(600), sleep(600)]), Task("quick", [call(dict, a=1)])]
-    found = run_within(tasks, PLENTY, piece_seconds=3.0, workers=1)
-    assert found["slow"].unfinished == {0, 1}
+    tasks = [
+        Task("slow", [work(600)] * 3),
+        Task("once", [call(dict, a=1), work(600), call(dict, a=2)]),
+        Task("quick", [call(dict, a=1)]),
+    ]
+    found = run_within(tasks, PLENTY, piece_seconds=1.0, workers=1)
+    assert (found["slow"].unfinished, found["slow"].too_slow) == ({0, 1, 2}, 1.0)
+    assert found["once"].answers == {0: {"a": 1}, 2: {"a": 2}}
     assert found["quick"].answers == {0: {"a": 1}}
+
+
+def test_what_is_remembered_is_not_computed_again():
+    tasks = [Task("one", [call(dict, a=1), call(dict, a=2)])]
+    known = {"{'a': 1}": {"a": "known"}}
+    found = run_within(tasks, 0.0, workers=1, recall=lambda name, ask: known.get(str(ask[1])))
+    assert found["one"].answers == {0: {"a": "known"}, 1: {"a": 2}}
 
 
 def test_failures_and_deaths_are_told_and_others_go_on():
@@ -61,16 +115,6 @@ def test_an_answer_may_bring_further_tasks():
 
     found = run_within([Task("first", [call(dict, a=1)], then=more)], PLENTY, workers=1)
     assert found["second"].answers == {0: {"b": 2}}
-
-
-def test_a_task_with_a_handicap_waits_for_the_others():
-    order = []
-    tasks = [
-        Task("last", [call(dict)], handicap=100.0),
-        Task("first", [call(dict), call(dict)]),
-    ]
-    run_within(tasks, PLENTY, workers=1, progress=lambda done, total, name: order.append(name))
-    assert order == ["first", "first", "last"]
 
 
 SCRIPT = """

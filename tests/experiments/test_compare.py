@@ -12,8 +12,9 @@ from gradone.base.children import Outcome
 from gradone.base.curves import check_curve, curve
 from gradone.base.replicates import mean_over_replicates
 from gradone.experiments._common_quantities import common_quantities
-from gradone.experiments.compare import default_places, gathered, outcome_text
-from gradone.experiments.entrants import Field, coarse_to_fine, line_up
+from gradone.experiments.compare import gathered, outcome_text
+from gradone.experiments.entrants import Field, line_up
+from gradone.experiments.places import coarse_to_fine, default_places
 
 
 @pytest.mark.parametrize("text", ["sin(z)", "sin(z2)", "tanh(z1 - z2)", "z1*z2"])
@@ -98,7 +99,7 @@ def test_outcomes_of_every_kind_become_one_curve():
     assert ends == {
         "theory:a": "2 of 3 points within the budget",
         "theory:c": "failed: it broke",
-        "theory:e": "not finished within the budget",
+        "theory:e": "not begun within the budget",
     }
     np.testing.assert_array_equal(found.test_mse.sel(source="theory:a"), [1.0, 2.0, np.nan])
     assert found.test_mse.sel(source=["theory:c", "theory:e"]).isnull().all()

@@ -9,6 +9,7 @@ import pytest
 
 import gradone as gd
 from gradone.base.children import Outcome
+from gradone.report.page import page as page_of
 from gradone.report.panels import panels
 from gradone.report.study import Study
 
@@ -38,7 +39,7 @@ def body(text):
 def test_all_parts_are_there(page):
     text = body(page)
     parts = (
-        "<h1>", "The staircase", "Hermite energies", "Labels", "Test error", "Directions found",
+        "<h1>", "What opens when", "Hermite energies", "Labels", "Test error", "Directions found",
         "One pass of SGD", "Samples seen again", "Giant gradient steps", "Without feature learning",
         "Plan for d = 60", "References", "Make this report again", "gradone study", "--noise 0.1",
     )  # fmt: skip
@@ -69,19 +70,32 @@ def test_tags_are_closed_in_order(page):
 def test_what_failed_or_is_missing_says_why_where_the_curve_would_be(page, study):
     text = body(page)
     assert 'class="failed"><b>giant gradient step, simulation</b>: failed: no &lt;i&gt;luck' in text
-    assert "<b>message passing (AMP), simulation</b>: not finished within the budget" in text
-    assert "<b>message passing (AMP), theory</b>: 2 of 25 points within the budget" in text
+    assert "<b>message passing (AMP), simulation</b>: a point of it takes more than 20 s" in text
+    assert "gradone study &#x27;tanh(2*z)&#x27; --noise 0.1 --d 60 --budget 240 --resume" in text
+    assert "not finished" not in text
+    row = '<td>message passing (AMP), theory</td><td class="number">2</td>'
+    assert row in text  # how fine each curve is
     assert "three layers, theory</b>: it covers hierarchical targets" in text
     assert "the kernel &lt;b&gt;exploded" in text
     by_title = {panel.title: panel for panel in panels(study)}
     assert by_title["Without feature learning"].chart is not None  # the theory is there
 
 
-def test_a_study_without_any_time_is_still_a_report():
-    text = body(Study(gd.Target("z1*z2"), d=50, budget=1.0, seed=0).to_html())
-    assert "No verdict" in text
-    assert text.count("There is no curve here") >= 5
-    assert "not finished within the budget" in text
+def test_a_report_has_no_empty_pictures():
+    found = Study(gd.Target("z1*z2"), d=50, verdicts={"analysis": "too many <i>directions</i>"})
+    found.outcomes = {"theory:bayes_amp": Outcome(failures={0: "it broke"})}
+    text = body(found.to_html())
+    assert "The analysis is missing: too many &lt;i&gt;directions" in text
+    assert "<figure" not in text
+    assert "<b>theory:bayes_amp</b>: it broke" in text
+
+
+def test_the_report_tells_a_story(page):
+    text = body(page)
+    order = ["<h1>", "What opens when", "Who learns what with how many samples", "Training in time",
+             "Without feature learning", "Plan for d", "References"]  # fmt: skip
+    places = [text.index(f"<h2>{part}" if part != "<h1>" else part) for part in order]
+    assert places == sorted(places)
 
 
 def test_text_of_users_cannot_become_markup(study):
@@ -95,7 +109,8 @@ def test_text_of_users_cannot_become_markup(study):
             1,
         )
 
-    found = Study(Hostile(), d=60, budget=60.0, seed=0, outcomes=dict(study.outcomes))
+    given = {"facts": study.facts, "verdicts": study.verdicts, "outcomes": dict(study.outcomes)}
+    found = Study(Hostile(), d=60, **given)
     found.outcomes["sgd run"] = Outcome(failures={0: "</script><script>alert(2)</script>"})
     text = found.to_html()
     assert "<script>alert" not in text
@@ -114,12 +129,10 @@ def test_points_and_lines_are_the_numbers_of_the_comparison(study):
     points = next(one for one in chart.series if one.name == "random features, simulation")
     measured = comparison.test_mse.sel(source="simulation:random_features").dropna("alpha")
     assert (points.x, points.y) == (tuple(measured.alpha.values), tuple(measured.values))
-    few = next(one for one in chart.series if one.name == "message passing (AMP), theory")
-    assert few.kind == "points"  # no line through two points of a curve
 
 
-def test_a_late_report_leaves_still_pictures_out(study):
-    late = study.to_html(until=0.0)
+def test_a_report_for_screens_leaves_still_pictures_out(study):
+    late = page_of(study, stills=False)
     assert 'class="still"' not in late
     assert late.count("live-only") == study.to_html().count('class="still"') + late.count(
         "html.js .live-only"

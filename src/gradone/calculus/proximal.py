@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
+from ..base.machine_code import njit
 
 LOGISTIC, HINGE = 0, 1
 MARGIN_LOSSES = {"logistic": LOGISTIC, "hinge": HINGE}

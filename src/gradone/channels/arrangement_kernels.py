@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from ..base.machine_code import njit
 from .interval_kernels import DENSITY, add_row, complete, interval_moments, write_excess
 
 MOST_NODES = 24  # of one Gauss-Legendre panel

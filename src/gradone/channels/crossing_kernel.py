@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from ..base.machine_code import njit
 
 _REACH = 6.0  # standard deviations of the noise beyond which an edge does not count
 _STRAIGHT = 0.15  # of the noise: how far a bent piece of an edge may be from its chord

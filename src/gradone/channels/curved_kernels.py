@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from ..base.machine_code import njit
 from .interval_kernels import DENSITY, add_row, beyond, complete, interval_moments, write_excess
 
 _FAR = 16.0  # sd: labels that are farther out are left to an expansion

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from ..base.machine_code import njit
 
 DENSITY = 1 / math.sqrt(2 * math.pi)  # at zero
 _ROOT2 = math.sqrt(2.0)

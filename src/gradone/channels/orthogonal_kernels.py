@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from ..base.machine_code import njit
 from .interval_kernels import scaled_moments, write_excess
 
 

@@ -14,7 +14,7 @@ from ..targets.training import TrainedStudent
 
 Kind = Literal["single", "batch", "repeated"]
 
-_PATTERNS = Path(__file__).parent / "patterns"
+_PATTERNS = Path(__file__).parent / "_patterns"
 _DISPLACED = ("extragradient", "sam", "sam_normalized")
 _REPEATED = ("k_steps", "look_ahead")
 

@@ -100,7 +100,7 @@ def sgd(
     ``recovery`` is :math:`R_k = \sqrt{[M^\top Q^+ M]_{kk}}`, the cosine of direction k with the
     span of the neurons; neurons that know nothing have about :math:`\sqrt{p/d}`. Interrupted by
     Ctrl-C, the Dataset holds what was done; the rest is NaN. Formulas: [SG-1] to [SG-5] in
-    ``gradone.dynamics.patterns``. Cost of one update of batch size b: O(b (r + p) p), plus
+    ``gradone.dynamics._patterns``. Cost of one update of batch size b: O(b (r + p) p), plus
     O(b p^2 m) for a rule that needs m gradients of the same batch.
 
     References

@@ -256,6 +256,7 @@ def _carry_out(
 ) -> None:
     from ..base.children import run_within
     from ..base.pool import prepare
+    from ..experiments.compare import PATIENCE
 
     prepare(PRELOAD)  # imports while this process analyzes
     first_words(found)
@@ -273,15 +274,12 @@ def _carry_out(
     found.outcomes = run_within(
         tasks_of(found),
         found.budget,
-        piece_seconds=max(_PATIENCE, found.budget),
+        piece_seconds=max(PATIENCE, found.budget),
         workers=workers,
         preload=PRELOAD,
         recall=recall,
         progress=after_piece,
     )
-
-
-_PATIENCE = 20.0  # seconds of work that one point of a quick curve may take
 
 
 def first_words(found: Study) -> None:

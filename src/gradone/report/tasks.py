@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from .study import Study
 
 
+_STORY = ("time", "step", "gradient", "plateau")
+
+
 def tasks_of(found: Study) -> list[Task]:
     """All that children compute for a report; notes in the study what has no curve."""
     alone = cards_with_pictures(found)
@@ -35,8 +38,9 @@ def tasks_of(found: Study) -> list[Task]:
 
 
 def cards_with_pictures(found: Study) -> list[Algorithm]:
-    """Algorithms that have a picture of their own in this study."""
-    return [card for card in all_cards() if card.picture] if found.axis == "alpha" else []
+    """Algorithms that have a picture of their own in this study, in the order of the story."""
+    cards = [card for card in all_cards() if card.picture] if found.axis == "alpha" else []
+    return sorted(cards, key=lambda card: _STORY.index(card.picture.kind) if card.picture else 0)
 
 
 def _pictured(found: Study, card: Algorithm) -> list[Task]:

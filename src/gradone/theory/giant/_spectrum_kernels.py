@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from ...base.machine_code import njit
 
 _NEWTON = 20
 _PRECISION = 1e-13

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from ...base.machine_code import njit
 from ...calculus.proximal import margin_loss, margin_output, margin_proximal
 
 

@@ -15,8 +15,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from ...base.machine_code import njit
 from .frame import (
     DISPLACED,
     NORMALIZED,

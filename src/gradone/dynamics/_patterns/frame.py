@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
+from ...base.machine_code import njit
 
 SQUARE_LOSS = True  # e = y - f; otherwise e = y
 DISPLACED = False  # the gradient is taken at a displaced point

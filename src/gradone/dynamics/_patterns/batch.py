@@ -12,8 +12,8 @@ with each sample, so that the cost is O(b p (r + p)) and the memory does not gro
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from ...base.machine_code import njit
 from .frame import absorb, fields, gradient, keep_state, label, rebuild, sigma
 
 # --------------------------------------------------------------------------------------------------
