@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
@@ -11,7 +11,6 @@ from ..base.curves import joined
 from ..base.errors import GradoneError
 from ..base.registry import Registry
 from ..dynamics import ENGINES
-from ..learners import LEARNERS
 from ..targets.sampled import Sampled
 from ..targets.target import Target
 from ..theory import THEORIES
@@ -123,6 +122,8 @@ class Algorithm:
     """Whether its theory or engine answers at several places of the axis in one call."""
     at_once: ClassVar[bool] = False
     """Whether the whole curve takes less than a second."""
+    needs_two_labels: ClassVar[bool] = False
+    """Whether its learner is a classifier."""
     with_time_to_spare: ClassVar[bool] = False
     """Whether its theory takes so long that a quick comparison leaves it out."""
     test_samples: ClassVar[int] = 4096
@@ -163,10 +164,8 @@ class Algorithm:
             return None
         if not self.learner:
             return "it has no simulation"
-        kind = LEARNERS[self.learner]
-        is_classifier = getattr(kind, "_estimator_type", "") == "classifier"
-        if is_classifier or "Classifier" in kind.__name__:
-            return None if _has_two_labels(target) else "it needs labels of two values"
+        if self.needs_two_labels and not _has_two_labels(target):
+            return "it needs labels of two values"
         return None
 
     def is_exact_for(self, target: Sampled) -> bool:
@@ -214,6 +213,10 @@ class Algorithm:
     def watched(self, run: Run) -> xr.Dataset:
         """Everything that the engine records in a run."""
         return ENGINES[self.engine].run(run.target, **self.engine_arguments(run))
+
+    def compiled(self, target: Sampled) -> Iterable[Callable[[], object]]:
+        """Calls that compile what its faces need for a target, so that others find it on disk."""
+        return ()
 
     def along(self, curve: xr.Dataset, run: Run) -> xr.Dataset:
         """A curve of the theory or the engine along the axis of the run."""

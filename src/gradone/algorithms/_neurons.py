@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from ..base.seeds import stream
+from ..targets.sampled import Sampled
+from ..targets.target import Target
 from ..targets.training import read_training
 from ._card import Algorithm, Slider
 from ._run import Run
 
 if TYPE_CHECKING:
     import xarray as xr
-
-    from ..targets.target import Target
 
 
 def lucky_start(target: Target, d: int, *, width: int = 2, seed: int = 0) -> dict[str, Any]:
@@ -55,6 +56,14 @@ class OnePassCard(Algorithm):
     )
     axis = "time"
     at_once = True
+
+    def compiled(self, target: Sampled) -> Iterable[Callable[[], object]]:
+        """The chain of its order parameters."""
+        if not isinstance(target, Target):
+            return []
+        from ..dynamics._compile import compiled_chain
+
+        return [lambda: compiled_chain(read_training(**self.student(Run(target))), target)]
 
     def student(self, run: Run) -> dict[str, Any]:
         """The network and its rule, as flow and engine take them."""

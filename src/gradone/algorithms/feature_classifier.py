@@ -12,3 +12,4 @@ class FeatureClassifierCard(Algorithm):
     label, color, family = "features of a table, classifier", "#1B6B5A", "tables"
     learner = "feature_classifier"
     prominence = "asked"
+    needs_two_labels = True

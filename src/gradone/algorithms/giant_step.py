@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from importlib import import_module
 from typing import Any
 
 from ..analysis.plan import Case, PlanRow, giant_step_rows
@@ -41,6 +42,11 @@ class GiantStepCard(Algorithm):
     def shown(self, target: Sampled) -> Shown:
         """First everywhere: it is the smallest step of feature learning."""
         return "first"
+
+    def compiled(self, target: Sampled) -> Iterable[Callable[[], object]]:
+        """The resolvent of its theory."""
+        kernels = "gradone.theory.giant._one_step_kernels"
+        return [] if self.obstacle(target) else [lambda: import_module(kernels)]
 
     def theory_arguments(self, run: Run) -> dict[str, Any]:
         """Half of the samples for the step, half for the readout."""

@@ -12,3 +12,4 @@ class RandomFeaturesClassifierCard(Algorithm):
     label, color, family = "random features, classifier", "yellow", "lazy"
     learner = "random_features_classifier"
     prominence = "asked"
+    needs_two_labels = True

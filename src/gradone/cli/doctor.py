@@ -30,11 +30,16 @@ class Finding(NamedTuple):
 @app.command()
 def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
+    warm: Annotated[
+        bool, typer.Option("--warm", help="Compile now what the first report would compile.")
+    ] = False,
 ) -> None:
     """Check the installation and the machine.
 
     The line of a problem ends with what to do about it.
     """
+    if warm:
+        _warm()
     findings = [
         _python(),
         *(_library(name) for name in LIBRARIES),
@@ -56,6 +61,15 @@ def doctor(
         mark, end = ("!", f"  ->  {advice}") if advice else (" ", "")
         typer.echo(f"{mark} {name:<{width}}  {value}{end}")
     typer.echo(f"\n{problems or 'No'} problem{'' if problems == 1 else 's'} found.")
+
+
+def _warm() -> None:
+    """Compile what reports on one and on several directions need, apart from their targets."""
+    from ..algorithms._warm import compile_ahead
+    from ..targets.target import Target
+
+    for text in ("z1", "z1*z2"):
+        compile_ahead(Target(text), lambda line: typer.echo(line, err=True))
 
 
 def _python() -> Finding:
@@ -104,7 +118,15 @@ def _cache() -> list[Finding]:
     writable = parent.is_dir() and os.access(parent, os.W_OK)
     kind = filesystem_kind(parent.resolve())
     slow = kind.startswith(NETWORK_FILESYSTEMS)
+    targets = len(list((folder / "compiled").glob("*.py")))
+    functions = len(list(Path(__file__).parent.parent.rglob("*.nbi")))
     return [
+        Finding(
+            "compiled code",
+            f"{targets} targets and {functions} functions of the package"
+            if targets or functions
+            else "none yet: the first report compiles for a few seconds (gradone doctor --warm)",
+        ),
         Finding(
             "cache folder",
             str(folder) if writable else f"{folder} cannot be written",

@@ -63,8 +63,10 @@ def study(
     file = out / f"{file_name(chosen)}.html"
     bar = TerminalBar("study")
 
-    def tell(found: Study, done: int, known: int) -> None:
-        if done:
+    def tell(found: Study, done: int, known: int | str) -> None:
+        if isinstance(known, str):
+            typer.echo(known, err=True)
+        elif done:
             bar.step(done, known)
         else:
             _first_words(found)

@@ -14,7 +14,7 @@ from .words import curve_rows, verdict
 if TYPE_CHECKING:
     from .study import Study
 
-Tell = Callable[["Study", int, int], object]
+Tell = Callable[["Study", int, Any], object]
 _PAUSE = 4.0  # seconds between two pictures of what is there
 
 
@@ -24,7 +24,7 @@ def watcher() -> tuple[Tell, Callable[[], object]]:
         page = _LivePage()
         return page.tell, page.close
     bar = TerminalBar("study")
-    return lambda _, done, known: bar.step(done, known), bar.close
+    return lambda _, done, known: done and bar.step(done, known), bar.close
 
 
 def _is_notebook() -> bool:
@@ -45,12 +45,13 @@ class _LivePage:
         self._handle: Any = display({"text/html": ""}, raw=True, display_id=True)
         self._last = -_PAUSE
 
-    def tell(self, study: Study, done: int, known: int) -> None:
+    def tell(self, study: Study, done: int, known: int | str) -> None:
         """Show what is there, now and then; the words come before the first picture."""
         now = time.monotonic()
         if done and now - self._last < _PAUSE:
             return
-        text = in_notebook(study, f"{done} of {known} pieces so far" if known else "computing …")
+        state = f"{done} of {known} pieces so far" if done else str(known or "computing …")
+        text = in_notebook(study, state)
         self._handle.update({"text/html": text, "text/plain": ""}, raw=True)
         self._last = now if done else -_PAUSE
 

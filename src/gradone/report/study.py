@@ -195,7 +195,7 @@ def study(
     seed: int = 0,
     workers: int | None = None,
     resume: str | Path | None = None,
-    progress: Callable[[Study, int, int], object] | bool = True,
+    progress: Callable[[Study, int, int | str], object] | bool = True,
 ) -> Study:
     """Analysis, plan, theories that cover a target, and quick simulations.
 
@@ -219,7 +219,8 @@ def study(
         A report of the same target, dimension and seed, whose curves become finer.
     progress : bool or callable
         True shows a bar in a terminal and fills a page in a notebook. A callable is told (study,
-        pieces done, pieces known): once when the verdict is known, then after each piece.
+        pieces done, pieces known): once when the verdict is known, then after each piece; while
+        nothing is done yet, a line about what is compiled may stand in the place of the last.
 
     Returns
     -------
@@ -254,6 +255,7 @@ def study(
 def _carry_out(
     found: Study, workers: int | None, resume: str | Path | None, tell: Callable[..., object]
 ) -> None:
+    from ..algorithms._warm import compile_ahead
     from ..base.children import run_within
     from ..base.pool import prepare
     from ..experiments.compare import PATIENCE
@@ -262,6 +264,7 @@ def _carry_out(
     first_words(found)
     tell(found, 0, 0)
     plan_ahead(found)
+    compile_ahead(found.target, lambda line: tell(found, 0, line))
     from .memory import recollection
     from .tasks import tasks_of
 
