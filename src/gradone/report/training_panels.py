@@ -130,9 +130,10 @@ def _recoveries(curve: xr.Dataset, axis: str, is_theory: bool) -> list[Series]:
 
 def _with_recovery(curve: xr.Dataset) -> xr.Dataset:
     """Curve with the recovery of each direction, from overlaps and norms."""
+    if "alpha" in curve.dims:
+        curve = curve.squeeze("alpha")
     if "recovery" in curve:
         return curve
-    curve = curve.squeeze("alpha")
     M = curve["overlap"].transpose("step", "neuron", "direction").values
     Q = curve["norm"].transpose("step", "neuron", "neuron2").values
     squares = np.einsum("sjk,sjl,slk->sk", M, np.linalg.pinv(Q, hermitian=True), M)
