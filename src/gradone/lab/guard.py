@@ -23,7 +23,7 @@ HEADERS = (
     (
         b"content-security-policy",
         b"default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
-        b"frame-ancestors 'none'; base-uri 'none'; form-action 'self'",
+        b"frame-ancestors 'self'; base-uri 'none'; form-action 'self'",
     ),
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),

@@ -250,3 +250,17 @@ def test_a_lecture_has_large_type_and_an_address(open_page: Open) -> None:
     page.click("#lecture")
     assert "size=lecture" not in page.url
     assert [size(place) for place in places] == before
+
+
+def test_two_targets_stand_side_by_side(open_page: Open) -> None:
+    page = open_page("?target=tanh(z)", refused=(503,))  # both halves ask at once
+    page.wait_for_selector(READY)
+    page.click("#beside")
+    for side, target in (("left", "tanh(z)"), ("right", "sign(z1*z2)")):
+        half = page.frame_locator(f"#{side}")
+        expect(half.locator(f'#panel-target[data-target="{target}"]')).to_be_visible()
+        expect(half.locator("#beside")).to_be_hidden()
+    half.locator("#target").fill("z1*z2")
+    page.wait_for_function(
+        "() => new URLSearchParams(location.search).get('right').includes('z1*z2')"
+    )

@@ -1,4 +1,4 @@
-// How the page looks: dark colors, and large type for a lecture. Both are part of the address.
+// How the page looks: dark colors, large type for a lecture, another target beside this one.
 import { recolor } from "./charts.js";
 import { byId } from "./dom.js";
 import { change, onChange, state } from "./state.js";
@@ -23,6 +23,12 @@ export function startLook() {
     // A browser may refuse the whole screen; large type helps without it.
     if (begins) root.requestFullscreen?.().catch(() => {});
     else if (document.fullscreenElement) document.exitFullscreen();
+  });
+  byId("beside").hidden = window !== window.parent;   // a half is not halved again
+  byId("beside").addEventListener("click", () => {
+    const here = location.search.slice(1), other = new URLSearchParams(here);
+    other.set("target", "sign(z1*z2)");
+    location.href = `/static/two.html?${new URLSearchParams({ left: here, right: other })}`;
   });
   document.addEventListener("fullscreenchange", () => {
     if (!document.fullscreenElement) change({ size: "desk" });
