@@ -7,12 +7,9 @@ import pytest
 from scipy.special import ndtr
 
 import gradone as gd
-from gradone.channels.latent_averages import (
-    JointAverages,
-    ProbabilityAverages,
-    channel_averages,
-)
+from gradone.channels.latent_averages import JointAverages, ProbabilityAverages
 from gradone.channels.probabilities import label_probabilities
+from gradone.channels.rules import channel_averages
 from gradone.channels.samples import SampleChannel
 
 RNG = np.random.default_rng(0)

@@ -12,7 +12,8 @@ import pytest
 
 import gradone as gd
 from gradone.base.seeds import stream
-from gradone.channels.averages import ChannelAverages, total
+from gradone.channels.averages import ChannelAverages
+from gradone.channels.moments import total
 from gradone.channels.samples import SampleChannel
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "targets" / "language"))

@@ -23,9 +23,10 @@ from ..base.estimate import Estimate
 from ..targets.frame import natural_frame
 from ..targets.symmetries import label_symmetries
 from ..targets.target import Target
-from .averages import Averages, ChannelAverages
 from .grids import lattice, root
-from .probabilities import Probabilities, label_probabilities
+from .known import KnownAverages
+from .moments import Averages
+from .probabilities import Probabilities
 
 _RADIUS = 5.5
 _STEPS = {0: 1.0, 1: 0.1, 2: 0.3, 3: 0.5}  # of prior means, by the number of learned directions
@@ -33,15 +34,6 @@ _NODES = {1: 0.1, 2: 0.2, 3: 0.35}  # steps of z in units of its prior, by the n
 _COARSE = 1.6  # how much larger they are in a coarse rule
 _UNLEARNED = 1e-9
 MOST = 3  # directions for which the product of two lattices is affordable
-
-
-def channel_averages(target: Target) -> ChannelAverages | JointAverages | ProbabilityAverages:
-    """Averages over the labels of a target, by the rule for its kind of noise."""
-    if not target.q:
-        return ChannelAverages(target)
-    if target.r <= MOST and label_probabilities(target) is not None:
-        return ProbabilityAverages(target)
-    return JointAverages(target)
 
 
 class JointAverages:
@@ -56,7 +48,7 @@ class JointAverages:
     def __init__(self, target: Target) -> None:
         framed = natural_frame(target.joint)
         self.target, self._rows = target, framed.rows[:, : target.r]
-        self._inner = ChannelAverages(Target.of(framed.expression, target.noise))
+        self._inner = KnownAverages(Target.of(framed.expression, target.noise))
 
     def at(self, M: np.ndarray, *, coarse: bool = False) -> Averages:
         """Averages at the overlap matrix `M`."""
@@ -136,7 +128,7 @@ class ProbabilityAverages:
         others = self._averages(M, 1.3, 1.0), self._averages(M, 1.0, 1.3)
         return best, [other.plus(best, -1.0) for other in others]
 
-    def growth(self, M: np.ndarray, *, merge: bool = False, half: int | None = None) -> np.ndarray:
+    def growth(self, M: np.ndarray, *, merge: bool = False, **others: Any) -> np.ndarray:
         """Means of products of entries of the growth matrix; fewer prior means if `merge`."""
         return self._pairs(M, lambda g, slope: slope + g[..., :, None] * g[..., None, :], merge)
 

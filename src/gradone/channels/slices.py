@@ -28,16 +28,16 @@ from ..targets.channel import OutputChannel
 from ..targets.signed_permutations import Symmetries, symmetries
 from ..targets.target import Target
 
-RADIUS = 6.5  # no point of the cloud is farther from 0
+RADIUS = {1: 6.5, 2: 6.5, 3: 5.8, 4: 5.8}  # no point of the cloud is farther from 0
 FINEST = 512  # slices, where many are affordable
 _WIDE = 1.25  # standard deviation of the cloud: the tails need points, too
 _OUTERMOST = 5.0  # quantile of the outermost knots, in standard deviations of a Gaussian
 _CELLS = 1536  # in which conditional moments are looked at to place the knots
 _JUMPS, _JUMP = 8, 4.0  # largest number of jumps of the moments, and their size over the median
-_DENSITY_CELLS = 4096
+_PER_CELL = 64  # labels in a cell of the density
 _SAME_VALUE = 1e-9
 _FREQUENT = 0.005  # share of a label that counts as a value of positive probability
-_POINTS = {1: 2**13, 2: 2**15, 3: 2**16, 4: 2**17}  # in each half, by directions and latent noise
+_POINTS = {1: 2**13, 2: 2**15, 3: 2**17, 4: 2**17}  # in each half, by directions and latent noise
 _MORE = 4  # times as many if labels are discrete or directions known: they need more
 _KNOWN = 96  # values of known directions
 
@@ -55,6 +55,8 @@ class Cloud(NamedTuple):
     """(n,) weights: sums approximate integrals over z."""
     weight: np.ndarray
     """(n,) weights: sums approximate means over standard Gaussian z."""
+    block: np.ndarray
+    """(n,) 0 or 1: two parts, each of which represents all."""
 
 
 class Labels:
@@ -75,15 +77,14 @@ class Labels:
         rows = np.zeros((0, target.r)) if known is None else known
         self.free = _complement(rows)
         self.r = len(self.free)
+        self.dimension = self.r + target.q
         trivial = Symmetries(np.eye(self.r)[None], np.array([True]))
         self.symmetries = trivial if len(rows) else _symmetries(target)
         self.groups = _KNOWN if len(rows) else 1
         is_discrete = target.joint.is_discrete and not self.noise
         # Images under symmetries are as good as more points.
         count = (
-            _POINTS[min(self.r + target.q, 4)]
-            * 4**finer
-            * (_MORE if is_discrete or len(rows) else 1)
+            _POINTS[min(self.dimension, 4)] * 4**finer * (_MORE if is_discrete or len(rows) else 1)
         )
         count = count / (np.sqrt(len(self.symmetries.maps)) * self.groups)
         count = self.groups * 2 ** int(np.ceil(np.log2(count)))  # a power of two is balanced
@@ -109,6 +110,11 @@ class Labels:
             at = half.group == group if self.groups > 1 else slice(None)
             number[at] = _value_numbers(half.y[at], values)
         return number
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that the clouds take."""
+        return sum(a.nbytes for half in (*self.halves, self.numbers) for a in half)
 
     @cached_property
     def levels(self) -> np.ndarray:
@@ -139,26 +145,21 @@ class Labels:
         return knots if self.symmetries.keeps.all() else (knots - knots[:, ::-1]) / 2
 
     @cached_property
-    def turns(self) -> list[np.ndarray]:
-        """Permutations among the symmetries; they keep the label."""
-        return [S for S in self.symmetries.maps if (S >= 0).all()]
+    def log_density(self) -> tuple[float, float]:
+        """Mean of the logarithm of the label's density (its probability where that is positive).
 
-    @cached_property
-    def flips(self) -> list[tuple[np.ndarray, bool]]:
-        """Changes of sign among the symmetries, and whether each keeps the label or flips it."""
-        return [
-            (S, bool(keep))
-            for S, keep in zip(*self.symmetries, strict=True)
-            if not (S - np.diag(np.diag(S))).any()
-        ]
-
-    @cached_property
-    def log_density(self) -> float:
-        """Mean of the logarithm of the label's density (its probability where that is positive)."""
+        And its error: what both halves of the cloud say apart, and what wider cells change.
+        """
         if self.noise:
-            return Slices(self, 4, mixed=False).noisy_log_density()
-        y, weight = (np.concatenate([half[k] for half in self.halves]) for k in (1, 4))
-        number, weight = np.concatenate(self.numbers), weight / weight.sum()
+            one, other = (Slices(self, 4, mixed=False).noisy_log_density(i) for i in (0, 1))
+            return (one + other) / 2, abs(one - other)
+        found = self._log_density((0, 1), _PER_CELL)
+        one, other = (self._log_density((i,), _PER_CELL) for i in (0, 1))
+        return found, abs(one - other) + abs(self._log_density((0, 1), 4 * _PER_CELL) - found)
+
+    def _log_density(self, halves: tuple[int, ...], per_cell: int) -> float:
+        y, weight = (np.concatenate([self.halves[i][k] for i in halves]) for k in (1, 4))
+        number, weight = np.concatenate([self.numbers[i] for i in halves]), weight / weight.sum()
         rest = number < 0
         chances = np.bincount(number[~rest], weight[~rest])
         chances = chances[chances > 0]
@@ -168,10 +169,12 @@ class Labels:
         order = np.argsort(y[rest])
         values, mass = y[rest][order], np.concatenate([[0.0], np.cumsum(weight[rest][order])])
         # Mass between every so many labels over their distance; ties have no distance.
-        at = np.arange(0, len(values), max(1, len(values) // _DENSITY_CELLS))
+        at = np.arange(0, len(values), per_cell)
         at = at[np.concatenate([[True], np.diff(values[at]) > 0])]
         p = np.diff((mass[at] + mass[at + 1]) / 2)
-        return total + float(p @ np.log(p / np.diff(values[at])))
+        # Distances scatter, and a logarithm is concave; along one axis points are regular.
+        bias = weight[rest].sum() / (2 * per_cell) if self.dimension > 1 else 0.0
+        return total + float(p @ np.log(p / np.diff(values[at]))) - float(bias)
 
 
 class Slots(NamedTuple):
@@ -213,6 +216,11 @@ class Slices:
                 _hat_chances(knots[g], *self._column_laws(g)) for g in range(labels.groups)
             ])  # fmt: skip
 
+    @property
+    def nbytes(self) -> int:
+        """Memory that the places of points take."""
+        return sum(a.nbytes for slots in self.slots for a in slots)
+
     def _slots(self, which: int, per_group: int) -> Slots:
         half, number = self.labels.halves[which], self.labels.numbers[which].copy()
         share = np.zeros(len(number))
@@ -251,16 +259,21 @@ class Slices:
         found = np.concatenate([f[..., : self.n_values], kept], axis=-1)
         return found.reshape(*found.shape[:-2], -1)
 
-    @property
-    def opposite(self) -> np.ndarray:
-        """(count,) slice of the label with the other sign, if the target has such a symmetry."""
-        return _mirrored(self.n_values, self.count)
+    def part(self, part: int | None, moments: list[np.ndarray]) -> list[np.ndarray]:
+        """Moments (..., count) with every second value of known directions only, if one is."""
+        if part is None or self.labels.groups == 1:
+            return moments
+        halves = [
+            f.reshape(*f.shape[:-1], self.labels.groups, -1)[..., part::2, :] for f in moments
+        ]
+        return [2 * f.reshape(*f.shape[:-2], -1) for f in halves]
 
     @property
     def opposite_columns(self) -> np.ndarray:
-        """(columns,) the same for columns."""
-        return _mirrored(len(self.labels.values[0]), self.columns)
+        """(columns,) that of the label with the other sign, if the target has such a symmetry."""
+        return opposites(len(self.labels.values[0]), self.columns)
 
+    @cached_property
     def chances(self) -> np.ndarray:
         """Probability of each slice."""
         found = np.zeros(self.columns)
@@ -291,13 +304,13 @@ class Slices:
             found.append((edges, np.diff(mine @ chances)))
         return found
 
-    def noisy_log_density(self) -> float:
-        """Mean of the logarithm of the density of noisy labels."""
-        half, total = self.labels.halves[0], 0.0
-        chances = self._column_sums(half, self.slots[0], np.ones((1, len(half.y))))
+    def noisy_log_density(self, which: int) -> float:
+        """Mean of the logarithm of the density of noisy labels, from one half of the cloud."""
+        half, total = self.labels.halves[which], 0.0
+        chances = self._column_sums(half, self.slots[which], np.ones((1, len(half.y))))
         for group, chance in enumerate(chances.reshape(self.labels.groups, -1)):
             centers, widths = self._column_laws(group)
-            places = np.unique(centers[:, None] + widths[:, None] * np.linspace(-6, 6, 13))
+            places = np.unique(centers[:, None] + widths[:, None] * np.linspace(-6, 6, 49))
             x = (places[:, None] - centers) / widths
             density = np.exp(-(x**2) / 2) / (np.sqrt(2 * np.pi) * widths) @ (chance / chance.sum())
             density = np.maximum(density, 1e-300)
@@ -315,7 +328,7 @@ def _symmetries(target: Target) -> Symmetries:
     return Symmetries(maps[order], keeps[apart][first[order]])
 
 
-def _mirrored(start: int, count: int) -> np.ndarray:
+def opposites(start: int, count: int) -> np.ndarray:
     """Numbers below `start` and those from there to `count`, each in reverse order."""
     return np.concatenate([np.arange(start)[::-1], np.arange(start, count)[::-1]])
 
@@ -339,7 +352,9 @@ def _cloud(
     else:
         group, shift = np.zeros(count, np.int64), np.zeros((1, target.r))
     dimension = r + target.q
+    block = np.arange(count) >= count // 2  # parts of a Sobol sequence
     if dimension == 1 and groups == 1:
+        block = np.arange(count) % 2 > 0
         u = (np.arange(count)[:, None] + 0.25 + 0.5 * seed) / count
     else:
         u = SobolSequence(dimension, stream(seed, "data", slices=dimension)).draw(count // groups)
@@ -350,11 +365,11 @@ def _cloud(
     x = ndtri(u)
     z = _WIDE * x[:, :r]
     square = np.einsum("ni,ni->n", z, z)
-    inside = square < RADIUS**2
+    inside = square < RADIUS[r] ** 2
     y = np.asarray(target.joint(np.hstack([z @ free + shift, x[:, r:]])), dtype=np.float64)
     volume = (2 * np.pi * _WIDE**2) ** (r / 2) * np.exp(square / (2 * _WIDE**2)) / count
     weight = volume * np.exp(-square / 2) / (2 * np.pi) ** (r / 2)
-    return Cloud(z[inside], y[inside], group[inside], volume[inside], weight[inside])
+    return Cloud(*(part[inside] for part in (z, y, group, volume, weight, block)))
 
 
 def _value_numbers(y: np.ndarray, values: np.ndarray) -> np.ndarray:

@@ -20,62 +20,58 @@ from functools import cached_property
 import numpy as np
 from numpy.polynomial.hermite_e import hermeval
 
-from .slices import RADIUS, Cloud, Slices
+from .mirrors import Lattice, Move
+from .slices import RADIUS, Cloud, Slices, opposites
 
-_FRAME = 1e-9  # size of what counts as rounding in a frame
 _BLOCK = 2**17  # entries of a table that are filled at once
-_FINE = 0.6  # steps of a table in units of the largest that would do: smaller ones are wasteful
 
 
 class Table:
     """The cloud spread over the nodes of a lattice along the axes of a frame.
 
     Axes without overlap need no nodes: the only prior mean there is 0, and derivatives by it are
-    Hermite polynomials of z.
+    Hermite polynomials of z. Of an axis along which the target has a mirror, the nodes from -1 on
+    are enough.
 
     Parameters
     ----------
     slices : Slices
         Labels of the target.
-    Q : array (r, r)
-        Axes of the frame as orthonormal columns.
+    lattice : Lattice
+        Axes of the frame, and the symmetries of the target there.
     steps : array (r,)
         Steps of the lattice along the axes; 0 for axes without overlap.
     """
 
-    def __init__(self, slices: Slices, Q: np.ndarray, steps: np.ndarray) -> None:
-        self.slices, self.Q, self.steps = slices, Q, steps
-        self.axes, self.rest = np.flatnonzero(steps > 0), np.flatnonzero(steps == 0)
-        self.reach = np.array([reach(h) for h in steps[self.axes]], dtype=np.int64)
-        self.shape = tuple(2 * self.reach + 1)
-        self.features = orders(len(self.rest), 2)
-
-    def fits(self, Q: np.ndarray, steps: np.ndarray) -> bool:
-        """Whether the lattice is fine enough, and not much finer than that, in this frame."""
-        if not np.array_equal(Q, self.Q) or not np.array_equal(steps > 0, self.steps > 0):
-            return False
-        share = self.steps[self.axes] / steps[self.axes]
-        return bool(share.max(initial=1.0) <= 1 + 1e-9 and share.min(initial=1.0) > _FINE)
-
-    @cached_property
-    def halves(self) -> tuple[np.ndarray, np.ndarray]:
-        """Volume of each slice at the nodes, (n_1, ..., features, slices), from each half."""
-        found = []
-        for half, slots in zip(self.slices.labels.halves, self.slices.slots, strict=True):
-            columns = np.stack([slots.lower, slots.upper])
-            weights = np.stack([1 - slots.share, slots.share])
-            if not slots.share.any():
-                columns, weights = columns[:1], weights[:1]
-            table = self._spread(half, columns, weights, self.slices.columns)
-            if self.slices.mixing is not None:
-                table = table @ self.slices.mixing
-            found.append(self._symmetric(table, self.slices.opposite))
-        return found[0], found[1]
+    def __init__(self, slices: Slices, lattice: Lattice, steps: np.ndarray) -> None:
+        self.slices, self.lattice, self.steps = slices, lattice, steps
+        self.nodes = nodes_of(lattice, steps)
+        self.shape = tuple(len(n) for n in self.nodes)
+        self.features = orders(len(lattice.rest), 2)
 
     @cached_property
     def whole(self) -> np.ndarray:
-        """The same from the whole cloud."""
-        return np.asarray((self.halves[0] + self.halves[1]) / 2)
+        """Volume of each slice at the nodes, (n_1, ..., features, slices), in single precision."""
+        return ((self._half(0) + self._half(1)) / 2).astype(np.float32)
+
+    def block(self, which: int) -> np.ndarray:
+        """The same from one of four blocks of the cloud; it is not kept."""
+        half, block = divmod(which, 2)
+        return 2 * self._half(half, self.slices.labels.halves[half].block == block)
+
+    def _half(self, which: int, chosen: np.ndarray | None = None) -> np.ndarray:
+        half, slots = self.slices.labels.halves[which], self.slices.slots[which]
+        columns = np.stack([slots.lower, slots.upper])
+        weights = np.stack([1 - slots.share, slots.share])
+        if not slots.share.any():
+            columns, weights = columns[:1], weights[:1]
+        if chosen is not None:
+            half = Cloud(*(column[chosen] for column in half))
+            columns, weights = columns[:, chosen], weights[:, chosen]
+        table = self._spread(half, columns, weights, self.slices.columns)
+        if self.slices.mixing is not None:
+            table = table @ self.slices.mixing
+        return self._symmetric(table)
 
     @cached_property
     def rough(self) -> np.ndarray:
@@ -86,10 +82,15 @@ class Table:
     def label(self) -> np.ndarray:
         """Label times volume at the nodes, (n_1, ..., features, groups)."""
         one, other = (
-            self._spread(half, half.group[None], half.y[None], self.slices.labels.groups)
+            self._spread(half, half.group[None], half.y[None], self.slices.labels.groups, True)
             for half in self.slices.labels.halves
         )
-        return self._symmetric((one + other) / 2, None)
+        return self._symmetric((one + other) / 2)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that the table takes so far."""
+        return sum(part.nbytes for part in vars(self).values() if isinstance(part, np.ndarray))
 
     def moments(
         self, values: np.ndarray, omega: list[np.ndarray], variances: np.ndarray, order: int
@@ -112,55 +113,111 @@ class Table:
         dict
             From multi-indices to arrays (prior means, k).
         """
-        found: dict[tuple[int, ...], np.ndarray] = {(): values[None]}
-        for i, axis in enumerate(self.axes):
-            nodes = self.steps[axis] * np.arange(-self.reach[i], self.reach[i] + 1)
-            kernel = _kernels(omega[axis], float(variances[axis]), nodes, order)
-            rest = values.shape[i + 1 :]
-            found = {
-                (*key, k): (kernel[k] @ part.reshape(*part.shape[:2], -1)).reshape(-1, *rest)
-                for key, part in found.items()
-                for k in range(order + 1 - sum(key))
-            }
+        pieces = [
+            (self._products(piece, parity, omega, variances, order), parity)
+            for parity, piece in self._split(values)
+        ]
+        whole = {
+            key: self._joined([found[key] for found, _ in pieces], values.shape[-1])
+            for key in pieces[0][0]
+        }
         return {
             self._key(key, feature): part[:, i]
-            for key, part in found.items()
+            for key, part in whole.items()
             for i, feature in enumerate(self.features)
             if sum(key) + sum(feature) <= order
         }
 
+    def _products(
+        self,
+        piece: np.ndarray,
+        parity: int,
+        omega: list[np.ndarray],
+        variances: np.ndarray,
+        order: int,
+    ) -> dict[tuple[int, ...], np.ndarray]:
+        """Products over all axes, of slices that a change of sign of the label keeps or negates."""
+        found: dict[tuple[int, ...], np.ndarray] = {(): piece[None]}
+        for i, axis in enumerate(self.lattice.axes):
+            means, variance = omega[axis], float(variances[axis])
+            kernels = {1: _kernels(means, variance, self.nodes[i], order)}
+            signs = np.ones(len(self.features))
+            if (mirror := self.lattice.mirrors[i]) is not None:
+                images = _kernels(means, variance, -self.nodes[i], order)
+                pairs = list(zip(kernels[1], images, strict=True))
+                kernels = {s: [(a + s * b) / 2 for a, b in pairs] for s in (1, -1)}
+                signs = self._signs(mirror) * (1 if mirror.keeps else parity)
+            found = {
+                (*key, k): _along(part, {s: both[k] for s, both in kernels.items()}, signs)
+                for key, part in found.items()
+                for k in range(order + 1 - sum(key))
+            }
+        return found
+
+    def _split(self, values: np.ndarray) -> list[tuple[int, np.ndarray]]:
+        """Even and odd parts under a change of sign of the label, if a mirror makes one."""
+        if all(mirror is None or mirror.keeps for mirror in self.lattice.mirrors):
+            return [(1, values)]
+        if values.shape[-1] == 1:  # a table of the label
+            return [(-1, values)]
+        one, other = self._pairs(values.shape[-1])
+        return [(s, (values[..., one] + s * values[..., other]) / 2) for s in (1, -1)]
+
+    def _joined(self, pieces: list[np.ndarray], count: int) -> np.ndarray:
+        if len(pieces) == 1:
+            return pieces[0]
+        one, other = self._pairs(count)
+        found = np.empty((*pieces[0].shape[:-1], count))
+        found[..., other] = pieces[0] - pieces[1]
+        found[..., one] = pieces[0] + pieces[1]
+        return found
+
+    def _pairs(self, count: int) -> tuple[np.ndarray, np.ndarray]:
+        """Slices and those of the other sign, each pair once."""
+        opposite = opposites(self.slices.n_values, count)
+        one = np.flatnonzero(np.arange(count) <= opposite)
+        return one, opposite[one]
+
     def _key(self, along: tuple[int, ...], across: tuple[int, ...]) -> tuple[int, ...]:
         """Multi-index over all axes, from those over axes with and without overlap."""
         key = np.zeros(len(self.steps), dtype=int)
-        key[self.axes], key[self.rest] = along, across
+        key[self.lattice.axes], key[self.lattice.rest] = along, across
         return tuple(int(k) for k in key)
 
     # ---- filling
 
     def _spread(
-        self, half: Cloud, columns: np.ndarray, weights: np.ndarray, count: int
+        self,
+        half: Cloud,
+        columns: np.ndarray,
+        weights: np.ndarray,
+        count: int,
+        is_label: bool = False,
     ) -> np.ndarray:
         """Points in columns (k, n), times weights (k, n), spread over the nodes by B-splines."""
-        features = len(self.features)
+        features, axes = len(self.features), self.lattice.axes
         total = np.zeros(int(np.prod(self.shape)) * features * count)
-        strides = features * count * np.cumprod([1, *self.shape[:0:-1]])[::-1]
-        strides = strides[: len(self.axes)]
-        is_label = count == self.slices.labels.groups
+        strides = features * count * np.cumprod([1, *self.shape[:0:-1]])[::-1][: len(axes)]
         opposite = np.arange(count) if is_label else self.slices.opposite_columns
-        for S, keeps in self._images:
-            u = half.z @ S @ self.Q
-            place = u[:, self.axes] / self.steps[self.axes] + self.reach
+        first_node = np.array([n[0] for n in self.nodes])
+        images = self.lattice.images(self.steps)
+        for image in images:
+            u, keeps = self.lattice.folded(half.z @ image.S.T @ self.lattice.Q)
+            keeps = keeps == image.keeps
+            mine, scale = np.where(keeps, columns, opposite[columns]), weights
+            if is_label:
+                scale = np.where(keeps, weights, -weights)
+            place = (u[:, axes] - first_node) / self.steps[axes]
             first = place.astype(np.int64)
             corner = (first - 1) @ strides
-            across = _hermite_weights(u[:, self.rest], self.features) * half.volume
-            signed = -weights if is_label and not keeps else weights
+            across = _hermite_weights(u[:, self.lattice.rest], self.features)
+            across *= half.volume / len(images)
             order = np.argsort(corner)  # neighbors in the table one after another
             size = max(1, _BLOCK // (4 ** len(strides) * features))
             for start in range(0, len(order), size):
                 at = order[start : start + size]
-                column = columns[:, at] if keeps else opposite[columns[:, at]]
-                index = corner[at] + count * np.arange(features)[:, None, None] + column
-                weight = across[:, None, at] * signed[:, at] / len(self._images)
+                index = corner[at] + count * np.arange(features)[:, None, None] + mine[:, at]
+                weight = across[:, None, at] * scale[:, at]
                 for axis, stride in enumerate(strides):
                     spline = _spline(place[at, axis] - first[at, axis])
                     index = np.arange(4)[:, None, None] * stride + index.reshape(1, -1, len(at))
@@ -170,55 +227,56 @@ class Table:
                 total[low : low + len(part)] += part
         return total.reshape(*self.shape, features, count)
 
-    @cached_property
-    def _images(self) -> list[tuple[np.ndarray, bool]]:
-        """Symmetries under which images of all points are spread, too; whether they keep labels.
+    # ---- symmetries
 
-        Those that do not map the lattice to itself: without them, noise of the cloud would be taken
-        for a signal that the symmetry excludes.
-        """
-        labels = self.slices.labels
-        found = [(np.eye(len(self.Q)), True)]
-        if not all(self._acts(S) for S in labels.turns):
-            found = [(S, True) for S in labels.turns]
-        if not all(self._acts(S) for S, _ in labels.flips):
-            found = [(S @ T, keeps) for S, keeps in labels.flips for T, _ in found]
-        return found
+    def _symmetric(self, table: np.ndarray) -> np.ndarray:
+        """Mean of a table over the symmetries that map the lattice to itself."""
+        moves = self.lattice.moves(self.steps)
+        if len(moves) < 2:
+            return table
+        found = np.zeros_like(table)
+        n = len(self.lattice.axes)
+        for move in moves:
+            size = np.abs(move.S[np.ix_(self.lattice.axes, self.lattice.axes)])
+            axes = (size @ np.arange(n)).astype(int)
+            moved = table.transpose(*axes, n, n + 1)
+            signs = move.S[self.lattice.axes].sum(axis=1)
+            moved = np.flip(moved, tuple(int(i) for i in np.flatnonzero(signs < 0)))
+            found += self._mirrored(moved, move)
+        return found / len(moves)
 
-    def _symmetric(self, table: np.ndarray, opposite: np.ndarray | None) -> np.ndarray:
-        """Mean of a table over the symmetries that map the lattice to itself.
+    def _mirrored(self, part: np.ndarray, move: Move) -> np.ndarray:
+        """Features and slices (..., features, k) of the images of all points under a map."""
+        order, signs = self._order(move), self._signs(move)
+        if not move.keeps:
+            if part.shape[-1] == 1:  # a table of the label
+                signs = -signs
+            else:
+                part = part[..., opposites(self.slices.n_values, part.shape[-1])]
+        if not np.array_equal(order, np.arange(len(order))):
+            part = part[..., order, :]
+        return part if (signs > 0).all() else part * signs[:, None]
 
-        A table of slices whose opposites are given, or else of the label.
-        """
-        seen = [np.eye(len(self.Q))]
-        for S, keeps in self.slices.labels.flips:
-            if self._acts(S) and not any(np.array_equal(S, other) for other in seen):
-                moved = self._moved(table, S)
-                if not keeps:
-                    moved = -moved if opposite is None else moved[..., opposite]
-                table = (table + moved) / 2
-                seen += [S @ other for other in seen]
-        images = [self._moved(table, S) for S in self.slices.labels.turns if self._acts(S)]
-        return np.asarray(sum(images) / len(images)) if images else table
+    def _order(self, move: Move) -> np.ndarray:
+        """Feature that a map makes of each feature."""
+        rest = self.lattice.rest
+        turn = np.abs(move.S[np.ix_(rest, rest)])  # a permutation
+        moved = np.array(self.features).reshape(len(self.features), len(rest)) @ turn.astype(int)
+        return np.array([self.features.index(tuple(map(int, feature))) for feature in moved])
 
-    def _acts(self, S: np.ndarray) -> bool:
-        """Whether a map permutes the axes of the lattice, and steps are equal, up to signs."""
-        size = np.abs(self.Q.T @ S @ self.Q)
-        whole = np.minimum(size, np.abs(1 - size)).max() < _FRAME
-        return bool(whole and not len(self.rest) and np.allclose(size @ self.steps, self.steps))
-
-    def _moved(self, table: np.ndarray, S: np.ndarray) -> np.ndarray:
-        """Table of the images of all points under a map of the lattice to itself."""
-        P = self.Q.T @ S @ self.Q
-        axes = np.abs(P).argmax(axis=1)
-        signs = P[np.arange(len(P)), axes]
-        flipped = tuple(int(i) for i in np.flatnonzero(signs < 0))
-        return np.flip(table.transpose(*axes, len(axes), len(axes) + 1), flipped)
+    def _signs(self, move: Move) -> np.ndarray:
+        """Sign that each feature gets."""
+        signs = move.S[self.lattice.rest].sum(axis=1)
+        return np.array([np.prod(signs ** np.array(f, dtype=float)) for f in self.features])
 
 
-def reach(step: float) -> int:
-    """Nodes on each side of 0."""
-    return int(np.ceil(RADIUS / step)) + 2
+def nodes_of(lattice: Lattice, steps: np.ndarray) -> list[np.ndarray]:
+    """Nodes along each axis with overlap."""
+    found = []
+    for axis, mirror in zip(lattice.axes, lattice.mirrors, strict=True):
+        reach = int(np.ceil(RADIUS[len(steps)] / steps[axis])) + 2
+        found.append(steps[axis] * np.arange(-reach if mirror is None else -1, reach + 1))
+    return found
 
 
 def orders(r: int, total: int) -> list[tuple[int, ...]]:
@@ -230,7 +288,7 @@ def orders(r: int, total: int) -> list[tuple[int, ...]]:
     [(0, 0), (1, 0), (0, 1), (2, 0), (1, 1), (0, 2)]
     """
     unit = np.eye(r, dtype=int).reshape(r, r)
-    found = [np.zeros(r, dtype=int), *unit]
+    found = [np.zeros(r, dtype=int), *unit[: r * total]]
     if total > 1:
         found += [unit[i] + unit[j] for i, j in index_pairs(r)]
     return [tuple(int(k) for k in order) for order in found]
@@ -239,6 +297,17 @@ def orders(r: int, total: int) -> list[tuple[int, ...]]:
 def index_pairs(r: int) -> list[tuple[int, int]]:
     """Pairs of axes, each once."""
     return list(itertools.combinations_with_replacement(range(r), 2))
+
+
+def _along(part: np.ndarray, kernels: dict[int, np.ndarray], signs: np.ndarray) -> np.ndarray:
+    """Product of (p, n, ..., features, k) over its n nodes, with a kernel for each sign."""
+    if (signs == signs[0]).all():
+        # A table in single precision is multiplied so; what comes out of it is much smaller.
+        kernel = kernels[int(signs[0])].astype(part.dtype)
+        found = kernel @ part.reshape(*part.shape[:2], -1)
+        return found.reshape(-1, *part.shape[2:]).astype(np.float64)
+    features = [_along(part[..., [i], :], kernels, signs[[i]]) for i in range(len(signs))]
+    return np.concatenate(features, axis=-2)
 
 
 def _hermite_weights(u: np.ndarray, orders: list[tuple[int, ...]]) -> np.ndarray:

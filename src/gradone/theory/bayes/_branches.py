@@ -8,10 +8,11 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from scipy.optimize import minimize_scalar
 
 from ...base.estimate import Estimate
 from ...base.seeds import stream
-from ...channels.averages import PERFECT
+from ...channels.moments import PERFECT, total
 from ._fixed_points import UNLEARNED, FixedPoint, StateEvolution
 from ._free_entropy import entropy_of, free_entropy, sharpening
 
@@ -77,10 +78,10 @@ def _distance(a: np.ndarray, b: np.ndarray) -> float:
 
 def hard_phase(evolution: StateEvolution) -> HardPhase | None:
     """Hard phase of a target; None if the informed start never ends elsewhere."""
-    first = _isotropic_spinodal(evolution)
-    if first is None:
+    isotropic = _isotropic_spinodal(evolution)
+    if isotropic is None:
         return None
-    alphas = first * _TRIALS
+    alphas = isotropic.value * _TRIALS
     split = next((i for i, a in enumerate(alphas) if _are_split(evolution, a)), None)
     if split is None:
         return None
@@ -92,7 +93,9 @@ def hard_phase(evolution: StateEvolution) -> HardPhase | None:
         # upwards; its basin of attraction is narrow at first.
         perfect = Estimate(k / max(sharpening(evolution, informed), 1))
         return HardPhase(perfect, perfect, algorithmic)
-    if split:
+    if _is_isotropic(informed):
+        spinodal = isotropic
+    elif split:
         spinodal = _edge(lambda a: _are_split(evolution, a), alphas[split - 1], alpha)
     else:
         spinodal = Estimate(alpha, alpha, "iteration", "an upper bound")
@@ -135,19 +138,36 @@ def _informed_wins(evolution: StateEvolution, alpha: float) -> bool:
     return informed > uninformed
 
 
-def _isotropic_spinodal(evolution: StateEvolution) -> float | None:
+def _isotropic_spinodal(evolution: StateEvolution) -> Estimate | None:
     r"""Where a second branch of multiples of the identity begins; None if there is none.
 
     The amount of data at which q I reproduces its own trace,
     :math:`\alpha(q) = q r / ((1 - q) \mathrm{Tr} J)`, has more than one branch where it decreases.
     """
-    r = evolution.r
-    q = _OVERLAPS
-    traces = np.array([np.trace(evolution.averages(m * np.eye(r)).information) for m in q])
-    alphas = q * r / ((1 - q) * np.maximum(traces, 1e-300))
+    identity = np.eye(evolution.r)
+
+    def data(q: float) -> float:
+        trace = float(np.trace(evolution.averages(q * identity).information))
+        return q * evolution.r / ((1 - q) * max(trace, 1e-300))
+
+    alphas = np.array([data(q) for q in _OVERLAPS])
     lowest = np.minimum.accumulate(alphas[::-1])[::-1]  # of all larger overlaps
     falls = alphas > (1 + _NOTICEABLE) * lowest
-    return float(lowest[falls].min()) if falls.any() else None
+    if not falls.any():
+        return None
+    i = int(np.flatnonzero(alphas == lowest[falls].min())[0])
+    if i + 1 == len(alphas):
+        return Estimate(alphas[i], _NOTICEABLE * alphas[i], "iteration")
+    bracket = tuple(_OVERLAPS[[i - 1, i + 1]])
+    q = float(minimize_scalar(data, bounds=bracket, method="bounded").x)
+    found, sources = evolution.channel.estimate(q * identity)
+    share = np.trace(total(sources).information) / np.trace(found.information)
+    return Estimate(data(q), float(data(q) * (share + _TOLERANCE**2)), "iteration")
+
+
+def _is_isotropic(M: np.ndarray) -> bool:
+    """Whether an overlap matrix is a multiple of the identity."""
+    return bool(np.abs(M - M[0, 0] * np.eye(len(M))).max() < _SAME)
 
 
 def _edge(holds: Callable[[float], bool], low: float, high: float) -> Estimate:

@@ -9,6 +9,7 @@ residual has collapsed and nothing turned on the way.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -21,6 +22,7 @@ _CLOSER = 0.5  # what is missing in every direction where an approach may be ste
 _STEADY = 0.05  # share of it by which an iteration shrinks it
 _ALIKE = 4.0  # what is missing in one direction, in units of another, if they shrink together
 _SAME = 1e-10  # overlaps closer than this differ by rounding
+_ABOVE = 0.05  # overlap of a place that is far above the end of a descent
 _PASSED = 0.02  # of a residual that counts as having turned
 
 
@@ -34,6 +36,8 @@ class Climb(NamedTuple):
     narrow: float
     """Smallest residual that grew again on the way: what closes such a bottleneck is an error of
     this size. Infinite if there was none."""
+    narrow_at: np.ndarray | None
+    """Where it was met; if there was none, where a descent came closest to a halt."""
 
 
 def climb(
@@ -67,7 +71,7 @@ def climb(
     R = step(M) - M
     count, leap = 1, 1.0
     past: list[tuple[np.ndarray, np.ndarray]] = []
-    sizes = [_size(R)]
+    path = [(M, _size(R))]
     while _size(R) > tolerance * _room(M) and count < max_iter:
         past = [*past[-_MEMORY:], (M, R)]
         guess = _mixed(past)
@@ -76,7 +80,7 @@ def climb(
             count += used
             if at_guess is not None:
                 M, R, leap = guess, at_guess, 1.0
-                sizes.append(_size(R))
+                path.append((M, _size(R)))
                 continue
         long = _within(M + leap * R)
         while leap > 1 and not _is_short(M, long, left=_left(past)):
@@ -86,23 +90,55 @@ def climb(
         count += 1
         if leap == 1 or _points_along(R, at_long):
             M, R, leap = long, at_long, 2 * leap
-            sizes.append(_size(R))
+            path.append((M, _size(R)))
         else:
             leap = max(leap / 4, 1.0)
-    return Climb(M, _size(R), count, _size(R) <= tolerance * _room(M), _narrow(np.array(sizes)))
+    narrow = _narrow(np.array([size for _, size in path]))
+    return Climb(
+        M,
+        _size(R),
+        count,
+        _size(R) <= tolerance * _room(M),
+        np.inf if narrow is None else path[narrow][1],
+        _closest(step, path) if narrow is None else path[narrow][0],
+    )
 
 
-def _narrow(sizes: np.ndarray) -> float:
-    """Smallest of the numbers that has numbers at least twice as large before and after it.
+def _closest(
+    step: Callable[[np.ndarray], np.ndarray], path: list[tuple[np.ndarray, float]]
+) -> np.ndarray | None:
+    """Where a descent came closest to a halt far above its end; None for an ascent.
+
+    In units of the distance from full overlap or from the end; also between the places of the path,
+    which leaps over a halt that errors hide.
+    """
+    end = path[-1][0]
+    above = [(M, size) for M, size in path if np.trace(M - end) > _ABOVE * len(M)]
+    for (M, _), (other, _) in itertools.pairwise(above[:]):
+        between = (M + other) / 2
+        above.append((between, _size(step(between) - between)))
+    if not above:
+        return None
+
+    def share(place: tuple[np.ndarray, float]) -> float:
+        M, size = place
+        return size / float(min(np.trace(np.eye(len(M)) - M), np.trace(M - end)))
+
+    return min(above, key=share)[0]
+
+
+def _narrow(sizes: np.ndarray) -> int | None:
+    """Place of the smallest number that has numbers at least twice as large before and after it.
 
     Examples
     --------
     >>> _narrow(np.array([0.3, 0.01, 0.1, 0.001])), _narrow(np.array([0.1, 0.2, 0.1]))
-    (0.01, inf)
+    (1, None)
     """
     before = np.maximum.accumulate(sizes)
     after = np.maximum.accumulate(sizes[::-1])[::-1]
-    return float(sizes[2 * sizes < np.minimum(before, after)].min(initial=np.inf))
+    places = np.flatnonzero(2 * sizes < np.minimum(before, after))
+    return int(places[sizes[places].argmin()]) if len(places) else None
 
 
 def _try(

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...channels.averages import PERFECT, Averages, total
-from ...channels.latent_averages import channel_averages
+from ...channels.moments import PERFECT, Averages, total
+from ...channels.rules import channel_averages
 from ...targets.target import Target
 from ._climb import Climb, climb
 from ._state_evolution import operator_on_symmetric, overlap_step, symmetric_basis
@@ -87,12 +87,14 @@ class StateEvolution:
     def growth_error(self, M: np.ndarray, rows: np.ndarray) -> float:
         """Error of the largest growth rate."""
         basis = symmetric_basis(rows)
-        rules: list[dict[str, Any]] = [{}, {"merge": True}, {"half": 0}, {"half": 1}]
-        usual, rough, one, other = (
+        rules: list[dict[str, Any]] = [{}, {"merge": True}]
+        rules += [{"block": i} for i in range(4)] + [{"part": i} for i in (0, 1)]
+        usual, rough, *parts = (
             np.linalg.eigvalsh(operator_on_symmetric(self.channel.growth(M, **rule), basis))[-1]
             for rule in rules
         )
-        return float(abs(one - other) + abs(rough - usual) + _LEAST_ERROR * usual)
+        spread = np.std(parts[:4], ddof=1) + abs(parts[4] - parts[5]) / 2
+        return float(spread + abs(rough - usual) + _LEAST_ERROR * usual)
 
     # ---- fixed points
 
@@ -146,11 +148,27 @@ class StateEvolution:
         if found.converged and found.narrow > _CLOSE:
             point = self.finished(found, alpha, coarse=True)
             if point is not None:
-                return point
+                return self._doubted(point, found, alpha)
         full = reach(False)
         point = self.finished(full._replace(n_iter=full.n_iter + found.n_iter), alpha)
         assert point is not None
-        return point
+        return self._doubted(point, full, alpha)
+
+    def _doubted(self, point: FixedPoint, found: Climb, alpha: float) -> FixedPoint:
+        """Fixed point whose error says if the climb may have missed one at a bottleneck."""
+        if found.narrow_at is None:
+            return point
+        at = found.narrow_at
+        left, width = np.eye(self.r) - at, np.abs(self.step(at, alpha) - at).max()
+        errors = total(self.channel.estimate(at)[1])
+        if np.abs(alpha * left @ errors.information @ left).max() < width:
+            return point
+        missed = float(np.abs(point.M - at).max())
+        status = (
+            f"{point.status}; within the errors of all integrals another fixed point exists at a "
+            f"distance of {missed:.2g}"
+        )
+        return point._replace(error=max(point.error, missed), status=status)
 
     def _stairs(
         self,
@@ -164,14 +182,15 @@ class StateEvolution:
         """Climb from an uninformed start within the span of `rows`, taking stairs that are open."""
         P = rows.T @ rows
         M, count = np.zeros((self.r, self.r)) if start is None else start, 0
-        narrow = np.inf
+        narrow, narrow_at = np.inf, None
         for _ in range(2 * self.r + 1):
             found = climb(
                 lambda at: P @ self.step(at, alpha, coarse=coarse) @ P, M, tolerance=tolerance
             )
             M, count = _without_unlearned(found.M), count + found.n_iter
-            narrow = min(narrow, found.narrow)
-            reached = found._replace(M=M, n_iter=count)
+            if found.narrow < narrow:
+                narrow, narrow_at = found.narrow, found.narrow_at
+            reached = found._replace(M=M, n_iter=count, narrow_at=narrow_at)
             overlaps, Q = np.linalg.eigh(M + np.eye(self.r) - P)
             unlearned = Q[:, overlaps < UNLEARNED].T
             if not len(unlearned):

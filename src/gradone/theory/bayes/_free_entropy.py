@@ -19,7 +19,7 @@ import math
 import numpy as np
 
 from ...base.estimate import Estimate
-from ...channels.averages import PERFECT, Averages
+from ...channels.moments import PERFECT, Averages
 from ._fixed_points import FixedPoint, StateEvolution
 
 

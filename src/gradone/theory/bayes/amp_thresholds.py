@@ -25,7 +25,7 @@ from ...analysis.subspace import Subspace
 from ...base.errors import OutOfRegime
 from ...base.estimate import Estimate
 from ...calculus.solvers import root
-from ...channels.averages import PERFECT, total
+from ...channels.moments import PERFECT, total
 from ...targets.target import Target, as_target
 from ._fixed_points import StateEvolution
 from ._framed import FramedEvolution

@@ -12,7 +12,7 @@ from ...base.curves import curve
 from ...base.errors import BadData
 from ...base.estimate import Estimate
 from ...channels import MAX_DIRECTIONS
-from ...channels.averages import Averages
+from ...channels.moments import Averages
 from ...channels.probabilities import label_probabilities
 from ...targets.frame import natural_frame
 from ...targets.target import Target

@@ -1,0 +1,106 @@
+"""From moments of labels at prior means to averages: what all rules share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from .tables import index_pairs
+
+FRAME = 1e-9  # size of what counts as rounding off the diagonal
+UNLEARNED = 1e-12  # overlap that counts as none
+PERFECT = 1 - 1e-5  # overlaps above it count as complete knowledge
+TINY = 1e-12  # chance of a slice that counts as none
+
+Combine = Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+
+class Averages(NamedTuple):
+    """What state evolution needs to know at an overlap matrix M."""
+
+    information: np.ndarray
+    r"""J(M), the mean of :math:`g_{out} g_{out}^\top`, (r, r)."""
+    log_evidence: float
+    """Mean of log Z."""
+    test_mse: float
+    """Mean squared error of the posterior mean of a new label, its noise included."""
+
+    def plus(self, other: Averages, factor: float = 1.0) -> Averages:
+        """Sum with a multiple of other averages."""
+        return Averages(
+            self.information + factor * other.information,
+            self.log_evidence + factor * other.log_evidence,
+            self.test_mse + factor * other.test_mse,
+        )
+
+
+def scaled(a: Averages, factor: float) -> Averages:
+    """Multiple of averages."""
+    return Averages(factor * a.information, factor * a.log_evidence, factor * a.test_mse)
+
+
+def total(sources: list[Averages]) -> Averages:
+    """Sum of the sizes of errors."""
+    J, evidence, mse = (sum(np.abs(part) for part in parts) for parts in zip(*sources, strict=True))
+    return Averages(np.asarray(J), float(evidence), float(mse))
+
+
+def is_diagonal(M: np.ndarray) -> bool:
+    """Whether an overlap matrix is diagonal up to rounding."""
+    return bool(np.abs(M - np.diag(np.diag(M))).max() < FRAME)
+
+
+def invariant_maps(maps: np.ndarray, M: np.ndarray) -> np.ndarray:
+    """Those of the maps (k, r, r) that leave an overlap matrix as it is."""
+    return maps[np.abs(maps @ M @ maps.swapaxes(1, 2) - M).max(axis=(1, 2)) < FRAME]
+
+
+def symmetric_pairs(pairs: np.ndarray, scale: np.ndarray, maps: np.ndarray) -> np.ndarray:
+    """Products of entries (r, r, r, r) times a matrix on each side, their mean over maps."""
+    S = maps @ scale
+    return np.asarray(
+        np.einsum("abcd,nia,njb,nkc,nld->ijkl", pairs, S, S, S, S, optimize=True) / len(S)
+    )
+
+
+def response_matrix(g: np.ndarray, H: np.ndarray) -> np.ndarray:
+    """Derivative of the output function, from g and the second derivatives over f."""
+    return np.asarray(H - g[:, None] * g[None, :])
+
+
+def growth_matrix(_: np.ndarray, H: np.ndarray) -> np.ndarray:
+    """Matrix G whose products make an overlap grow."""
+    return H
+
+
+def information_sums(
+    weight: np.ndarray, parts: list[np.ndarray], chances: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """J and the information of slices on prior means [AV-1], from f and its first derivatives."""
+    f, *first = parts
+    seen = f > TINY
+    inverse = np.where(seen, weight[:, None] / np.maximum(f, TINY), 0.0)
+    J = np.array([[np.vdot(a * inverse, b) for b in first] for a in first])
+    ratio = np.where(seen, f / np.maximum(chances, 1e-300), 1.0)
+    return J, np.asarray(weight @ np.sum(f * np.log(np.maximum(ratio, TINY)), axis=1))
+
+
+def products(
+    weight: np.ndarray,
+    parts: list[np.ndarray],
+    width: np.ndarray,
+    combine: Combine,
+) -> np.ndarray:
+    """Means of products of entries of a matrix, from f, its first and its second derivatives."""
+    f, *rest = parts
+    r = len(width)
+    chance = np.maximum(f, TINY)
+    g = np.array([w * d / chance for w, d in zip(width, rest[:r], strict=True)])
+    H = np.empty((r, r, *f.shape))
+    for (i, j), second in zip(index_pairs(r), rest[r:], strict=True):
+        H[i, j] = H[j, i] = width[i] * width[j] * second / chance
+    entries = combine(g, H).reshape(r * r, -1)
+    mass = (weight[:, None] * np.where(f > TINY, f, 0.0)).ravel()
+    return np.asarray((entries * mass) @ entries.T).ravel()
