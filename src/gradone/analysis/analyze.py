@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from ..base.errors import BadData, OutOfRegime
+from ..base.errors import BadData
 from ..base.estimate import Estimate
-from ..targets.frame import natural_frame
 from ..targets.hierarchical import HierarchicalTarget
 from ..targets.target import Target
 from .correlation.leap import LeapRecord, giant_step_staircase, leap_record
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 
     from .analyze_hierarchical import HierarchicalAnalysis
 
-MAX_RANK = 5
 _ENERGY_DEGREE = 10
 _WORST = ("trivial", "easy", "hard")
 
@@ -191,11 +189,12 @@ def analyze(target: Target | HierarchicalTarget | str) -> Analysis | Hierarchica
     Raises
     ------
     OutOfRegime
-        For targets of more than five directions.
+        For parts of more than five variables that do not separate.
 
     Notes
     -----
-    Cost: a tenth of a second for r <= 2, a quarter for what oscillates; a second or two for r = 3,
+    For targets of more than five directions the exponents and staircases of correlations are
+    found, the generative exponent and thresholds are left undecided. Cost: a tenth of a second for r <= 2, a quarter for what oscillates; a second or two for r = 3,
     a few for r = 4 without noise; at most a few hundred megabytes.
 
     References
@@ -219,13 +218,6 @@ def analyze(target: Target | HierarchicalTarget | str) -> Analysis | Hierarchica
         raise BadData(
             f"analyze takes a target or its text, got {type(target).__name__}; "
             'write gd.analyze("He2(z1) + z2")'
-        )
-    if (rank := len(natural_frame(target.joint).rows)) > MAX_RANK:
-        latent = " and latent variables" if target.q else ""
-        raise OutOfRegime(
-            f"'{target.text}' depends on {rank} directions{latent}; the conditional "
-            f"moments of more than {MAX_RANK} would cost about 10^{rank + 3} "
-            "function values. Analyze a part of it with fewer variables"
         )
     return Analysis(
         target,

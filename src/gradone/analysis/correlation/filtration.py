@@ -6,8 +6,6 @@ from fractions import Fraction
 
 import numpy as np
 
-from ...base.errors import OutOfRegime
-from ...calculus.expansion import MAX_VARIABLES
 from ...calculus.polynomial import Polynomial
 from ...targets.frame import natural_frame
 from ...targets.language.coordinates import linear_forms
@@ -20,7 +18,7 @@ from .polynomial_staircase import Vector, exact_step
 
 # Largest total degree by the number of variables, and by that of the largest block that does not
 # separate: a tensor of order m has r^m entries, a block of s variables (degree + 1)^s coefficients.
-_DEGREE_OF_VARIABLES = {1: 12, 2: 12, 3: 12, 4: 10, 5: 8}
+_DEGREE_OF_VARIABLES = {1: 12, 2: 12, 3: 12, 4: 10, 5: 8, 6: 8, 7: 8, 8: 8, 9: 9}
 _DIGITS = 6  # more than these in a number: it stands for an irrational one
 _DEGREE_OF_BLOCK = {1: 12, 2: 12, 3: 10, 4: 8, 5: 6}
 
@@ -55,7 +53,7 @@ class ExactFiltration:
 
 
 def largest_degree(expression: Expression) -> int:
-    """Total degree up to which a function of at most five variables is expanded."""
+    """Total degree up to which a function is expanded."""
     blocks = (block for term in expression.form.terms for block in term.blocks)
     widest = max((len(block.axes) for block in blocks), default=1)
     return min(_DEGREE_OF_VARIABLES[expression.r], _DEGREE_OF_BLOCK[min(widest, 5)])
@@ -66,11 +64,6 @@ class NumericFiltration(HermiteBlocks):
 
     def __init__(self, expression: Expression, max_order: int) -> None:
         framed, self.rows = natural_frame(expression)
-        if framed.r > MAX_VARIABLES:
-            raise OutOfRegime(
-                f"the target depends on {framed.r} directions; leaps are computed for at most "
-                f"{MAX_VARIABLES} because a Hermite tensor of order m has r^m entries"
-            )
         super().__init__(framed, min(max_order, largest_degree(framed)))
         if self.kind == "quadrature" and not _has_long_decimals(expression):
             self.floor = ARITHMETIC

@@ -17,12 +17,15 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
+from ...base.errors import OutOfRegime
 from ...base.estimate import Kind
 from ...calculus.hermite import factorials
 from ...targets.language.expression import Expression
 from ..exponent import FLOOR, SAFETY, Energy
 from ..queries.symmetry import symmetry_groups, vanishes
 from ..subspace import Subspace
+
+_MOST_ENTRIES = 1 << 25  # of a tensor: 256 megabytes
 
 
 class HermiteBlocks:
@@ -31,7 +34,7 @@ class HermiteBlocks:
     Parameters
     ----------
     expression : Expression
-        Function of r <= 5 variables.
+        The function; parts of more than five variables must separate.
     degree : int
         Largest total degree.
 
@@ -62,6 +65,12 @@ class HermiteBlocks:
     def tensor(self, m: int) -> tuple[np.ndarray, np.ndarray]:
         r"""Tensor :math:`C_m/\sqrt{m!}` and its errors; the sum of its squares is the energy."""
         if m not in self._tensors:
+            if self.r**m > _MOST_ENTRIES:
+                raise OutOfRegime(
+                    f"the target depends on {self.r} directions, and its learned subspaces are not "
+                    f"spanned by variables: a Hermite tensor of order {m} would have {self.r}^{m} "
+                    "entries. Write it in variables along these subspaces"
+                )
             rows = np.flatnonzero(self._indices.sum(axis=1) == m)
             beta = self._indices[rows]
             share = np.sqrt(factorials(beta) / math.factorial(m))  # of beta! / m! equal entries

@@ -100,10 +100,10 @@ def leap_record(expression: Expression, max_order: int = MAX_ORDER) -> LeapRecor
     Parameters
     ----------
     expression : Expression
-        Function of at most five variables.
+        Function whose parts that do not separate have at most five variables.
     max_order : int
         Largest order that is looked at; also the largest total degree, which is lower for functions
-        of four and five variables and for blocks of three and more that do not separate. An
+        of four and more variables and for blocks of three and more that do not separate. An
         exponent that is not found is "> K" with the order that was reached.
 
     Examples

@@ -27,6 +27,7 @@ from .next_stage import AT_LEAST, blurred_noise, next_stage, without_blur
 from .recovery import is_perfectly_recovered
 from .stages import Learnability, Stage
 
+MAX_RANK = 5
 _NEAR = 0.02  # an estimated subspace this close to typed directions is taken for theirs
 
 
@@ -64,6 +65,9 @@ def learnability(expression: Expression, noise: float = 0.0, latent: int = 0) ->
     """
     r = expression.r - latent
     framed = natural_frame(expression, latent)
+    if (rank := len(framed.rows)) > MAX_RANK:
+        used = Subspace.span(framed.rows[: rank - latent, :r], r)
+        return Learnability((), used.complement(), _too_many(rank, latent))
     f, rows = framed.expression, framed.rows[: len(framed.rows) - latent, :r]
     known = Subspace.zero(f.r)
     stages: list[Stage] = []
@@ -103,6 +107,14 @@ def learnability(expression: Expression, noise: float = 0.0, latent: int = 0) ->
     used = Subspace.span(rows, r)
     notes = () if is_exact else ("a learned subspace was estimated, not derived",)
     return Learnability(tuple(stages), used.complement(), undecided, notes)
+
+
+def _too_many(rank: int, latent: int) -> str:
+    return (
+        f"undecided: the target depends on {rank} directions{' and latent variables' * bool(latent)}, "
+        f"and conditional moments of more than {MAX_RANK} would cost about 10^{rank + 3} function "
+        "values. Analyze a part of it with fewer variables"
+    )
 
 
 def _in_variables(found: Subspace, rows: np.ndarray) -> Subspace:

@@ -134,7 +134,9 @@ def _smeared(
         nodes = np.linspace(low, high, count)
         sigma, prime = (window(f, nodes, float(scale), _LEVEL) for f in (activation, slope))
         table = np.column_stack([sigma.mean, prime.mean, prime.square, prime.first])
-        found[:, c] = CubicSpline(nodes, table)(row).T
+        # exp overflows where the weights are about to diverge: the error then says so.
+        is_finite = np.isfinite(table).all()
+        found[:, c] = CubicSpline(nodes, table)(row).T if is_finite else np.nan
     return found[0], found[1], found[2], found[3]
 
 
