@@ -21,7 +21,7 @@ def analyzed(target):
             "tanh(z)",
             "Trivial: all directions are visible with any number of samples proportional to d",
         ),
-        ("sign(z1*z2)", "Easy: all directions are found above n = 2.467401 d"),
+        ("sign(z1*z2)", "Easy: all directions are found above n/d = π²/4 = 2.467"),
         ("sign(z1*z2*z3)", "Hard: no efficient algorithm finds span(z1, z2, z3) with n = O(d)"),
     ],
 )
@@ -60,7 +60,7 @@ def test_steps_of_the_staircase_are_those_of_the_analysis():
     analysis = gd.analyze("z1**2 + sign(z1*z2*z3)")
     steps = grand_steps(analysis)
     assert [step.found for step in steps] == ["span(z1)", "span(z2, z3)"]
-    assert steps[1].opens == "n/d > 2.467401"
+    assert steps[1].opens == "n/d > π²/4 = 2.467"
     assert [step.is_open for step in giant_steps(analysis)] == [False]
     hard = grand_steps(gd.analyze("sign(z1*z2*z3)"))
     assert [step.is_open for step in hard] == [False]

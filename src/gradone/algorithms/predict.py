@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
 
 from ..base.axes import axis_values
 from ..base.curves import with_look
 from ..base.errors import BadData
+from ..base.progress import Progress, watcher
 from ..targets.sampled import Sampled
 from ..targets.target import as_target
 from ..theory import THEORIES
@@ -17,6 +20,7 @@ from ..theory.predict import predict as of_theory
 from ..theory.predict import settled
 from ._card import ALGORITHMS, Algorithm
 from ._cards import look_of
+from ._pieces import in_pieces
 from ._run import Run
 
 if TYPE_CHECKING:
@@ -28,6 +32,7 @@ def predict(
     name: str,
     *,
     on_failure: Literal["raise", "mark"] = "raise",
+    progress: Progress | bool = False,
     **axes: Any,
 ) -> xr.Dataset:
     r"""Asymptotic prediction for a target, as a labelled curve.
@@ -41,6 +46,10 @@ def predict(
     on_failure : {"raise", "mark"}
         What to do with points at which a solver did not converge: raise, or return NaN there,
         with ``converged`` False and the reason in ``status``.
+    progress : bool or Progress
+        True draws a bar on a terminal for what takes over two seconds; the points are then computed
+        one after the other. An object is told by ``step(i, total)`` how many are there, and stops
+        the work by returning True.
     **axes
         Of a theory: its axes, numbers or sequences of numbers, and its parameters. Of an
         algorithm, in common terms: ``alpha`` = n/d, or ``kappa`` = log n / log d, of all samples,
@@ -60,6 +69,11 @@ def predict(
         If some point did not converge and `on_failure` is ``"raise"``; the attribute ``last``
         holds the curve with the last iterates.
 
+    Notes
+    -----
+    Interrupted by Ctrl-C, a prediction with `progress` returns the points that it has; the others
+    are NaN with the status ``"interrupted"``.
+
     Examples
     --------
     A giant step on half of the samples, and a readout on the others:
@@ -71,12 +85,27 @@ def predict(
     True
     """
     is_card, target = is_algorithm(name), as_target(target)
-    if is_card:
+    if progress is not False and (axis := _longest(name, axes)):
+        found = in_pieces(
+            lambda values: predict(target, name, on_failure=on_failure, **axes | {axis: values}),
+            axis,
+            axis_values(axis, axes[axis], zero=True, infinite=True).tolist(),
+            watcher(progress, name),
+        )
+    elif is_card:
         found = _of_algorithm(target, ALGORITHMS[name](), on_failure, axes)
     else:
         found = of_theory(target, name, on_failure=on_failure, **axes)
     look = look_of(name, "" if is_card else "theory")
     return with_look(found, *look, getattr(target, "latex", ""))
+
+
+def _longest(name: str, axes: Mapping[str, Any]) -> str:
+    """Axis with most values, or an empty text if none has several."""
+    known = ("alpha", "kappa") if is_algorithm(name) else THEORIES[name].axes
+    sizes = {axis: np.size(axes[axis]) for axis in known if axis in axes}
+    best = max(sizes, key=sizes.__getitem__, default="")
+    return best if sizes.get(best, 0) > 1 else ""
 
 
 def is_algorithm(name: str) -> bool:

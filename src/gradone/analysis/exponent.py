@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..base.estimate import Estimate, Kind
+from ..base.estimate import Estimate, Kind, compact
 
 # Energies are compared with the variance of the function. What lies below the first number is as
 # small as the rounding of typed constants such as 0.70710678; what lies above is nonzero.
@@ -130,4 +130,4 @@ class Energy:
     def __repr__(self) -> str:
         if self.kind == "exact" or not self.high:
             return f"{self.value:.6g}"
-        return f"{self.value:.2g} ± {self.estimate.error:.0e}"
+        return compact(self.estimate)

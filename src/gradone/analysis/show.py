@@ -7,7 +7,8 @@ import math
 import textwrap
 from typing import TYPE_CHECKING, Any
 
-from ..base.estimate import Estimate
+from ..base.estimate import Estimate, compact
+from .closed_form import closed_form
 from .subspace import Subspace
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from .queries.stages import Stage
 
 _WIDTH = 80
+_PRACTICAL = 100.0  # samples per dimension; more are "practically hard"
 _CLASS_SENTENCES = {
     "trivial": "learned from any number of samples proportional to d",
     "easy": "learned above a threshold of n/d",
@@ -23,17 +25,38 @@ _CLASS_SENTENCES = {
 
 
 def number_text(x: Estimate) -> str:
-    """Number as it is shown to people: as many digits as are known."""
+    """Number as it is shown to people: four digits or as many as are known, and its name.
+
+    Examples
+    --------
+    >>> number_text(Estimate(2.4674011002723, 2e-13)), number_text(Estimate(0.575181, 1e-4))
+    ('π²/4 = 2.467', '0.5752(1)')
+    """
     if math.isinf(x.value):
         return "∞" if math.isfinite(x.error) else "unknown"
-    if x.error == 0 or x.error < 1e-9 * max(abs(x.value), 1e-3):
-        return f"{x.value:.7g}"
-    digits = max(1, min(10, -math.floor(math.log10(x.error)) + 1))
-    return f"{x.value:.{digits}f} ± {x.error:.0e}"
+    name = closed_form(x)
+    return f"{name} = {compact(x)}" if name else compact(x)
+
+
+def _ratio(sign: str, x: Estimate) -> str:
+    """Samples per dimension, as ``n/d > 2.467`` or ``n/d about 1e6``."""
+    text = number_text(x)
+    return f"n/d {text}" if text.startswith("about") else f"n/d {sign} {text}"
 
 
 def _exponent(value: int | None, note: str) -> str:
     return str(value) if value is not None else (note.split(":")[0] or "undecided")
+
+
+def _class_sentence(a: Analysis) -> str:
+    """What the class means, and what it means in practice."""
+    if a.learnability is None:
+        return a.queries.undecided
+    last = max((stage.matters_at for stage in a.grand_staircase), key=float)
+    sentence = _CLASS_SENTENCES[a.learnability]
+    if a.learnability == "hard" or last.value < _PRACTICAL:
+        return sentence
+    return f"{sentence}; practically hard: no more than a trace below {_ratio('=', last)}"
 
 
 def one_pass_samples(k: int) -> str:
@@ -57,22 +80,28 @@ def verdict_rows(a: Analysis) -> list[tuple[str, str, str]]:
         ),
         (
             "generative exponent",
-            _exponent(gen, a.queries.generative_exponent.note),
+            _exponent(gen, a.queries.generative_exponent.note)
+            + (f", at most {info}" if gen is None and info else ""),
             a.queries.generative_exponent.note,
         ),
         (
             "class",
             a.learnability or "undecided",
-            _CLASS_SENTENCES.get(a.learnability or "", a.queries.undecided),
+            _class_sentence(a),
         ),
-        ("first direction opens at", f"n/d = {number_text(a.weak_threshold)}", ""),
+        ("first direction opens at", _ratio("=", a.weak_threshold), ""),
         (
             "last direction opens at",
-            f"n/d = {number_text(a.full_threshold)}",
+            _ratio("=", a.full_threshold),
             a.full_threshold.note,
         ),
     ]
-    return rows
+    said: set[str] = set()  # one reason may leave several verdicts open
+    shown = []
+    for name, value, sentence in rows:
+        shown.append((name, value, "" if sentence in said else sentence))
+        said.add(sentence)
+    return shown
 
 
 def _giant_steps(a: Analysis) -> str:
@@ -84,11 +113,19 @@ def _giant_steps(a: Analysis) -> str:
 def _stage(number: int, stage: Stage) -> str:
     bound = " or more" if stage.is_bound else ""
     where = {
-        "trivial": f"at n/d > {number_text(stage.threshold)}",
-        "easy": f"at n/d > {number_text(stage.threshold)}{bound}",
+        "trivial": f"at {_ratio('>', stage.threshold)}{_trace(stage)}",
+        "easy": f"at {_ratio('>', stage.threshold)}{bound}",
         "hard": f"never at n = O(d) (order {stage.order})",
     }[stage.learnability]
     return f"{number}. {stage.new}: {stage.learnability}, {where}"
+
+
+def _trace(stage: Stage) -> str:
+    """Where a direction that is seen at once begins to matter, if that is far away."""
+    at = stage.matters_at
+    if at.value < _PRACTICAL:
+        return ""
+    return f", half of its squared cosine at {_ratio('=', at)}"
 
 
 def _facts(a: Analysis) -> list[str]:
@@ -97,8 +134,6 @@ def _facts(a: Analysis) -> list[str]:
         facts.append(f"not used by the target: {a.unused}")
     if a.never.dim:
         facts.append(f"never learned by efficient algorithms at n = O(d): {a.never}")
-    if not a.queries.is_complete:
-        facts.append(a.queries.undecided)
     return facts
 
 
@@ -113,7 +148,7 @@ def summary(a: Analysis, *, heading: bool = True) -> str:
                 sentence, _WIDTH, initial_indent=" " * 28, subsequent_indent=" " * 28
             )
     lines += ["", "Giant steps with n ~ d learn", f"  {_giant_steps(a)}"]
-    lines += ["", "Efficient algorithms learn, in this order"]
+    lines += ["", "Efficient algorithms learn, in this order"] if a.grand_staircase else []
     lines += [f"  {_stage(i, stage)}" for i, stage in enumerate(a.grand_staircase, start=1)]
     lines += ["", *(f"  {fact}" for fact in _facts(a))]
     return "\n".join(lines).rstrip()
@@ -148,6 +183,8 @@ def to_dict(a: Analysis) -> dict[str, Any]:
                 "class": s.learnability,
                 "order": s.order,
                 "threshold": s.threshold.to_dict(),
+                "strength": s.strength and s.strength.to_dict(),
+                "matters_at": s.matters_at.to_dict(),
                 "is_bound": s.is_bound,
             }
             for s in a.grand_staircase
@@ -167,9 +204,10 @@ def to_html(a: Analysis) -> str:
         for name, value, sentence in verdict_rows(a)
     )
     stages = "".join(f"<li>{e(_stage(i, s)[3:])}</li>" for i, s in enumerate(a.grand_staircase, 1))
+    order = f"<p>Efficient algorithms learn, in this order</p><ol>{stages}</ol>" if stages else ""
     facts = "".join(f"<p>{e(fact)}</p>" for fact in _facts(a))
     return (
         f"<div><p>$$y = {e(a.target.latex)}$$</p><table>{rows}</table>"
         f"<p>Giant steps with n ~ d learn {e(_giant_steps(a))}</p>"
-        f"<p>Efficient algorithms learn, in this order</p><ol>{stages}</ol>{facts}</div>"
+        f"{order}{facts}</div>"
     )

@@ -25,6 +25,7 @@ DIMENSIONS = frozenset(
     "ridge_exponent step_size width_exponent".split()
 )
 STATUS = frozenset({"converged", "is_hard", "n_iter", "status"})
+INTERRUPTED = "interrupted"  # status of a point that was not computed because the run was stopped
 QUANTITIES = {
     "test_mse": (r"\mathbb{E}(y-\hat f)^2", "mean squared test error"),
     "excess_mse": (r"\mathbb{E}(g-\hat f)^2", "mean squared error without label noise"),

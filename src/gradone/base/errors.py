@@ -104,7 +104,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     >>> did_you_mean("sgn", ["sin", "sign", "tanh"])
     " Did you mean 'sign'?"
     """
-    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
+    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
     return f" Did you mean '{close[0]}'?" if close else ""
 
 

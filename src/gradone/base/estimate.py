@@ -122,3 +122,46 @@ def roughest(*kinds: Kind) -> Kind:
     'monte_carlo'
     """
     return max(kinds, key=lambda kind: _ROUGHNESS[kind], default="exact")
+
+
+def compact(x: Estimate) -> str:
+    """Four digits, or fewer with the error of the last one in brackets; the size if that is all.
+
+    Examples
+    --------
+    >>> compact(Estimate(2.467401100272, 2e-13)), compact(Estimate(0.575181, 1.2e-4))
+    ('2.467', '0.5752(1)')
+    >>> compact(Estimate(0.7504, 4e-3)), compact(Estimate(959334.0, 1e6)), compact(Estimate(0.5))
+    ('0.750(4)', 'about 1e6', '0.5')
+    >>> compact(Estimate(3.6011e-6, 4e-11)), compact(Estimate(0.0, 1e-12)), compact(Estimate(2e5))
+    ('3.601e-6', '0 ± 1e-12', '2e5')
+    """
+    value, error = x.value, x.error
+    if not math.isfinite(value):
+        return str(value)
+    if error == 0 or (value and error < 5 * 10.0 ** (_place(value) - 4)):
+        return _plain(f"{value:.4g}")
+    if abs(value) <= error / 2:
+        return _plain(f"0 ± {error:.0e}")
+    if error > abs(value) / 3:
+        return _plain(f"about {value:.0e}")
+    digits = -_place(error)
+    last = round(error * 10.0**digits)
+    if last == 10:
+        digits, last = digits - 1, 1
+    if digits < 0 or _place(value) < -3:
+        shown = f"{value:.{max(0, _place(value) + digits)}e}"
+        mantissa, _, power = shown.partition("e")
+        return f"{mantissa}({last})e{int(power)}"
+    return f"{value:.{digits}f}({last})"
+
+
+def _place(x: float) -> int:
+    """Decimal place of the first digit."""
+    return math.floor(math.log10(abs(x)))
+
+
+def _plain(text: str) -> str:
+    """Powers of ten without a plus sign and without leading zeros: 1e+06 becomes 1e6."""
+    mantissa, e, power = text.partition("e")
+    return f"{mantissa}e{int(power)}" if e and power[1:].isdigit() else text

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from ..base.csv_text import csv_text
+from ._app import INTERRUPTED
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -41,6 +42,8 @@ FAILED = 3  # exit code when some points have no number
 _PARTS = ("branch", "neuron", "neuron2", "direction", "direction2")
 _FIRST = ("test_mse", "excess_mse", "zero_one_error", "recovery", "cosine2", "overlap_aligned")
 _MOST_ROWS = 60
+STOPPED = "interrupted"  # base.curves.INTERRUPTED, which loads numpy
+_LONG = 14  # letters of a heading in one line
 
 
 class Column(NamedTuple):
@@ -128,6 +131,8 @@ def give_curve(curve: xr.Dataset, *, as_json: bool, as_csv: bool, plot: Path | N
         show_curve(curve)
     if plot:
         draw_curve(curve, plot)
+    if _stopped(curve):
+        raise typer.Exit(INTERRUPTED)
     if has_missing(curve):
         raise typer.Exit(FAILED)
 
@@ -146,7 +151,8 @@ def show_curve(curve: xr.Dataset) -> None:
     show(screen, f"{curve.attrs['source']} of {curve.attrs['target']}", style="bold")
     if count:
         word = "replicates" if count > 1 else "replicate"
-        show(screen, f"mean ± standard error over {count} {word}", style="dim")
+        most = "up to " if _stopped(curve) else ""
+        show(screen, f"mean ± standard error over {most}{count} {word}", style="dim")
     axes = [str(dim) for dim in shown.sizes if dim not in _PARTS]
     cells = [
         Column(column.name, [_number(value) for value in column.values])
@@ -164,7 +170,7 @@ def show_curve(curve: xr.Dataset) -> None:
             left_out.append(column.name)
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for column in cells:
-        table.add_column(column.name, justify="right", no_wrap=True)
+        table.add_column(_heading(column.name), justify="right", no_wrap=True)
     rows = list(zip(*(column.values for column in cells), strict=True))
     for row in rows[:_MOST_ROWS]:
         table.add_row(*map(Text, row))
@@ -186,8 +192,16 @@ def failures(curve: xr.Dataset) -> list[str]:
     """What went wrong at the points that have no number, or one that is not final."""
     if "converged" not in curve or bool(curve["converged"].values.all()):
         return []
+    stopped = _stopped(curve)
     failed = ~curve["converged"].values
-    lines = [f"{int(failed.sum())} of {failed.size} points did not converge or failed:"]
+    lines = []
+    if stopped:
+        failed &= curve["status"].values != STOPPED
+        done = failed.size - stopped
+        lines = [f"Interrupted: {done} of {failed.size} points were computed."]
+    if not failed.any():
+        return lines
+    lines.append(f"{int(failed.sum())} of {failed.size} points did not converge or failed:")
     texts = [str(text) for text in curve["status"].values[failed]] if "status" in curve else []
     return lines + [f"  {text}" for text in list(dict.fromkeys(filter(None, texts)))[:5]]
 
@@ -236,7 +250,27 @@ def _number(value: Any, error: float = 0.0) -> str:
 
 
 def _width(column: Column) -> int:
-    return 2 + max(map(len, [column.name, *column.values]))
+    return 2 + max(map(len, [*_heading(column.name).split("\n"), *column.values]))
+
+
+def _heading(name: str) -> str:
+    """Name in two lines if it is long, so that more columns fit.
+
+    Examples
+    --------
+    >>> _heading("three_layer_excess_mse"), _heading("test_mse")
+    ('three_layer\\nexcess_mse', 'test_mse')
+    """
+    breaks = [i for i, letter in enumerate(name.partition("[")[0]) if letter == "_"]
+    if len(name) <= _LONG or not breaks:
+        return name
+    middle = min(breaks, key=lambda i: abs(i - len(name) / 2))
+    return f"{name[:middle]}\n{name[middle + 1 :]}"
+
+
+def _stopped(curve: xr.Dataset) -> int:
+    """Number of points that were not computed because the run was interrupted."""
+    return int((curve["status"].values == STOPPED).sum()) if "status" in curve else 0
 
 
 def draw_curve(curve: xr.Dataset, file: Path) -> None:

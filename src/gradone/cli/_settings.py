@@ -147,7 +147,11 @@ def _of_any_kind(option: str, text: str) -> Any:
     if text.lower() in _WORDS:
         return _WORDS[text.lower()]
     parts = text.split(":")
-    if len(parts) == 3 and all(map(_is_number, parts)):
+    if len(parts) > 1 and all(map(_is_number, parts)):
+        if len(parts) != 3:
+            raise BadData(
+                f"--{option} {text}: a range is start:stop:count, for example {parts[0]}:{parts[1]}:5"
+            )
         return _range(option, *parts)
     parts = [part for part in text.split(",") if part.strip()]
     if parts and all(map(_is_number, parts)):
@@ -187,11 +191,13 @@ def _whole(option: str, text: str) -> int:
             return int(value)
     except (ValueError, OverflowError):
         pass
-    raise BadData(f"--{option} takes a whole number, got {text!r}")
+    several = "; gradone sweep varies any parameter" if set(",:") & set(text) else ""
+    raise BadData(f"--{option} takes a whole number, got {text!r}{several}")
 
 
 def _number(option: str, text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise BadData(f"--{option} takes a number, got {text!r}") from None
+        several = "; gradone sweep varies any parameter" if set(",:") & set(text) else ""
+        raise BadData(f"--{option} takes a number, got {text!r}{several}") from None

@@ -66,8 +66,14 @@ def _make(name: str, size: Any, out: Path, store: Store, *, quiet: bool) -> dict
 
     row: dict[str, Any] = {"name": name, "size": size, "budget": FIGURES[name].budget[size]}
     try:
-        made = reproduce(name, size, store=store)
+        made = reproduce(name, size, store=store, progress=not quiet)
         files = made.save(out)
+    except KeyboardInterrupt:
+        typer.echo(
+            f"{name}: interrupted; its finished curves are kept, the same command continues.",
+            err=True,
+        )
+        raise
     except GradoneError as error:
         typer.echo(f"{name}: failed. {type(error).__name__}: {error}", err=True)
         return row | {"ok": False, "error": f"{type(error).__name__}: {error}"}

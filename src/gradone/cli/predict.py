@@ -35,5 +35,5 @@ def predict(
     chosen = find_target(target, noise)
     options = options_of(ALGORITHMS[theory]()) if is_algorithm(theory) else THEORIES[theory].predict
     settings = read_settings(context.args, options, theory, besides=["target", "student"])
-    found = verb(chosen, theory, on_failure="mark", **settings)
+    found = verb(chosen, theory, on_failure="mark", progress=True, **settings)
     give_curve(found, as_json=as_json, as_csv=as_csv, plot=plot)

@@ -15,13 +15,15 @@ from ..algorithms import ALGORITHMS, learner_of, look_of
 from ..algorithms import Algorithm as CardAlgorithm
 from ..algorithms import Run as CommonRun
 from ..base.axes import axis_values
-from ..base.curves import curve, with_look
+from ..base.curves import INTERRUPTED, curve, with_look
 from ..base.errors import BadData, GradoneError
 from ..base.memory import require_memory
 from ..base.progress import Progress, watcher
 from ..base.seeds import canonical
+from ..learners import LEARNERS
 from ..targets.sampled import Sampled, whole_number
 from ..targets.target import as_target
+from ..targets.training import parameters_of
 from .algorithms import find_algorithm
 from .cell import Simulation, build_learner
 from .cell_limits import CellLimits
@@ -40,8 +42,6 @@ if TYPE_CHECKING:
     from .task import Executor
 
 _LOG = logging.getLogger(__name__)
-INTERRUPTED = "interrupted"
-"""Status of a fit that was not made because the run was stopped."""
 
 
 def simulate(
@@ -91,6 +91,7 @@ def simulate(
     on_failure : {"raise", "mark"}
         What to do with a fit that fails: raise, or leave NaN with the reason in ``status``. A fit
         that ends without convergence is no failure: its numbers count, ``converged`` is False.
+        A mistake that every fit of the first replicate makes (a width of 0, say) is raised.
     progress : bool or Progress
         True draws a bar on a terminal for runs over two seconds. An object is told each cell by
         ``step(i, total, **scalars)`` and stops the run by returning True.
@@ -152,6 +153,8 @@ def simulate(
     }
     same = dict(parameters)
     axes = _axes(same, alpha=alpha, n=n, width_ratio=width_ratio)
+    for key, value in same.items():
+        _require_one(key, value, learner)
     # A mistyped parameter must not wait for the first sample.
     varying = {name.removesuffix("_ratio"): values.flat[0] for name, values in axes.items()}
     varying.pop("n" if n is not None else "alpha")
@@ -232,6 +235,17 @@ def _axes(same: dict[str, Any], *, alpha: Any, n: Any, width_ratio: Any) -> dict
     return axes
 
 
+def _require_one(key: str, value: Any, learner: str) -> None:
+    """Refuse several values of a number; sweeps have them."""
+    parameter = parameters_of(LEARNERS[learner]).get(key)
+    kinds = {part.strip() for part in str(getattr(parameter, "annotation", "")).split("|")}
+    if np.ndim(value) and kinds & {"int", "float"} and not kinds - {"int", "float", "None", "str"}:
+        raise BadData(
+            f"{key} of '{learner}' takes one number here, got {value!r}; alpha, n, width_ratio, "
+            f"width and ridge may have several. gd.Experiment (gradone sweep) varies any parameter"
+        )
+
+
 def _whole(name: str, given: Any) -> np.ndarray:
     values = axis_values(name, given)
     for value in values.tolist():
@@ -259,7 +273,10 @@ def _run_here(
     """Results of all cells, computed in this process from the parameters as they are."""
     cells = sorted(layout.cells, key=lambda cell: cell.replicate or 0)  # whole curves come first
     results: list[Result] = []
+    failures: dict[str, list[str]] = {}
+    first = sum(not cell.replicate for cell in cells)
     try:
+        progress.step(0, len(cells))
         for cell in cells:
             name, replicate = cell.algorithm.name, cell.replicate or 0
             address = {"seed": seed, "replicate": replicate}
@@ -270,9 +287,11 @@ def _run_here(
                 if on_failure == "raise":
                     error.add_note(f"in the cell {words} of '{name}'")
                     raise
-                _LOG.warning("%s at %s failed: %s", name, words, error)
                 text = f"{type(error).__name__}: {error}"
                 results.append(Result(cell.key, "failed", error=text))
+                failures.setdefault(text, []).append(words)
+                if isinstance(error, BadData) and len(failures[text]) == len(results) == first:
+                    raise  # one mistake, not one failure for each replicate
             else:
                 results.append(Result(cell.key, "done", arrays))
             if progress.step(len(results), len(cells), replicate=replicate, **_sizes(layout, cell)):
@@ -281,6 +300,9 @@ def _run_here(
         _LOG.warning("%s was interrupted after %d of %d fits", name, len(results), len(cells))
     finally:
         progress.close()
+    for text, where in failures.items():
+        more = f" and {len(where) - 1} others" if len(where) > 1 else ""
+        _LOG.warning("%s at %s%s failed: %s", name, where[0], more, text.partition(": ")[2])
     return results + _interrupted(cells[len(results) :])
 
 

@@ -42,6 +42,8 @@ class Memo:
     ----------
     seconds : float
         CPU seconds that the remembered curves took when they were computed.
+    after : callable
+        Is called after each curve, for who watches.
 
     Examples
     --------
@@ -54,6 +56,7 @@ class Memo:
     def __init__(self, store: Store | None = None, name: str = "gallery") -> None:
         self.store, self.name = store, name
         self.seconds = 0.0
+        self.after: Callable[[], None] = lambda: None
 
     def __call__(
         self, function: Callable[..., xr.Dataset], *arguments: Any, **named: Any
@@ -67,6 +70,17 @@ class Memo:
         *arguments, **named
             Numbers, text, targets, or lists and dicts of them.
         """
+        try:
+            return self._remembered(function, arguments, named)
+        finally:
+            self.after()
+
+    def _remembered(
+        self,
+        function: Callable[..., xr.Dataset],
+        arguments: tuple[Any, ...],
+        named: Mapping[str, Any],
+    ) -> xr.Dataset:
         if self.store is None:
             return function(*arguments, **named)
         call = {

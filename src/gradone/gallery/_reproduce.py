@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..base.errors import BadData
+from ..base.progress import Progress, watcher
 from ..base.references import cited_keys
 from ..charts import Chart, Panels
 from ._figure import FIGURES, Claim, GalleryFigure, Size
@@ -84,7 +85,13 @@ def names() -> list[str]:
     return list(FIGURES)
 
 
-def reproduce(name: str, size: Size = "small", *, store: Store | None = None) -> Reproduction:
+def reproduce(
+    name: str,
+    size: Size = "small",
+    *,
+    store: Store | None = None,
+    progress: Progress | bool = False,
+) -> Reproduction:
     """A figure of the literature: theory and simulation, computed anew.
 
     Parameters
@@ -96,6 +103,8 @@ def reproduce(name: str, size: Size = "small", *, store: Store | None = None) ->
         replicates as they are published.
     store : Store, optional
         Remembers pieces, so that an interrupted figure continues where it was.
+    progress : bool or Progress
+        True draws a bar on a terminal; an object is told the CPU seconds spent, and the budget.
 
     Returns
     -------
@@ -107,9 +116,20 @@ def reproduce(name: str, size: Size = "small", *, store: Store | None = None) ->
     figure: GalleryFigure = FIGURES[name]()
     if size not in figure.budget:
         raise BadData(f"the size of a figure is {' or '.join(figure.budget)}, got {size!r}")
+    watching, budget = watcher(progress, name), float(figure.budget[size])
     memo, start = Memo(store, f"figure {name}"), cpu_seconds()
-    with threadpool_limits(1):  # one thread: the CPU time is that of the work
-        data = figure.compute(size, memo)
+
+    def tell() -> None:
+        spent = cpu_seconds() - start + memo.seconds
+        watching.step(min(spent, 0.99 * budget), budget)
+
+    watching.step(0, budget)
+    memo.after = tell
+    try:
+        with threadpool_limits(1):  # one thread: the CPU time is that of the work
+            data = figure.compute(size, memo)
+    finally:
+        watching.close()
     picture = figure.draw(data)
     origin: dict[str, Any] = {
         "figure": name,
@@ -127,7 +147,7 @@ def reproduce(name: str, size: Size = "small", *, store: Store | None = None) ->
         figure.sentence,
         tuple(figure.cites),
         cpu_seconds() - start + memo.seconds,
-        float(figure.budget[size]),
+        budget,
     )
 
 

@@ -95,7 +95,7 @@ def _headline(a: Analysis) -> str:
     if a.learnability == "trivial":
         return "Trivial: all directions are visible with any number of samples proportional to d"
     if a.learnability == "easy":
-        return f"Easy: all directions are found above n = {number_text(a.full_threshold)} d"
+        return f"Easy: all directions are found above n/d = {number_text(a.full_threshold)}"
     if a.learnability == "hard":
         never = str(a.never) if a.never.dim else "some direction"
         return f"Hard: no efficient algorithm finds {never} with n = O(d) samples"

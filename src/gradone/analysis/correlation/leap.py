@@ -230,7 +230,7 @@ def _verdict(
         zeros = [f"{name(k)} = {energy!r}" for k, energy in enumerate(seen[:-1], start=1)]
         how = "treated as zero" if any(energy.high for energy in seen[:-1]) else "exactly"
         text = ", ".join(zeros) + f", {how}; " if zeros else ""
-        return Exponent(order, text + f"{name(order)} = {seen[-1].value:.6g}")
+        return Exponent(order, text + f"{name(order)} = {seen[-1]!r}")
     hidden = next((k for k, e in enumerate(seen[:-1], 1) if e.hides_behind(seen[-1])), None)
     if len(seen) < top and hidden:
         return Exponent(

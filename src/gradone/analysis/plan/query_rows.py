@@ -32,6 +32,9 @@ def reuse_row(case: Case) -> PlanRow:
         if sizes.n < samples_of_leap(stage.order, sizes.d):
             break
         reached = stage.subspace
+    cites = ("dandi2024reuse", "arnaboldi2024repetita")
+    if not stages and not answer.is_complete:
+        return _undecided("data reuse, extra-gradient", answer.undecided, cites)
     error, note = plateau_or_reason(expression, reached, sizes.kappa)
     notes = [f"generative orders {', '.join(map(str, orders)) or 'none found'}", note]
     if max(orders, default=0) > 2:
@@ -39,7 +42,7 @@ def reuse_row(case: Case) -> PlanRow:
     notes.append(answer.undecided)
     return PlanRow(
         "data reuse, extra-gradient",
-        scaling(exponent, with_log) if stages or answer.is_complete else _UNKNOWN,
+        scaling(exponent, with_log),
         exponent,
         sizes.data_exponent - exponent,
         repr(stages[-1].subspace) if stages else "nothing found",
@@ -48,7 +51,7 @@ def reuse_row(case: Case) -> PlanRow:
         plateau=error,
         with_log=with_log,
         note="; ".join(part for part in notes if part),
-        cites=("dandi2024reuse", "arnaboldi2024repetita"),
+        cites=cites,
     )
 
 
@@ -94,6 +97,8 @@ def spectral_row(case: Case) -> PlanRow:
     note = note if first else answer.undecided
     cites = ("mondelli2017weak", "defilippis2025spectral")
     row = _threshold_row("optimal spectral", answer, first, reached, expression, sizes, note, cites)
+    if row.here == _UNKNOWN:
+        return row
     # An overlap of unknown size leaves an error of unknown size.
     return replace(
         row,
@@ -102,6 +107,11 @@ def spectral_row(case: Case) -> PlanRow:
         plateau=None if reached.dim else row.plateau,
         is_weak=True,
     )
+
+
+def _undecided(name: str, note: str, cites: tuple[str, ...]) -> PlanRow:
+    """Row of an algorithm about which the analysis could not say anything."""
+    return PlanRow(name, _UNKNOWN, math.inf, -math.inf, _UNKNOWN, _UNKNOWN, note=note, cites=cites)
 
 
 def _is_open(stage: Stage, alpha: float) -> bool:
@@ -119,17 +129,19 @@ def _threshold_row(
     cites: tuple[str, ...],
 ) -> PlanRow:
     constant: Estimate | None = opened[-1].threshold if opened else None
-    needs = "n >> d" if answer.is_complete else _UNKNOWN
+    needs = "n >> d"
     if constant is not None:
         bound = " or more" if any(stage.is_bound for stage in opened) else ""
         needs = f"n > {constant.value:.5g} d{bound}" if constant.value else "n ~ d, any constant"
+    if not opened and not answer.is_complete:
+        return _undecided(name, note, cites)
     error, reason = plateau_or_reason(expression, reached, 0)
     return PlanRow(
         name,
         needs,
         1.0 if opened else math.inf,
         sizes.data_exponent - 1 if opened else -math.inf,
-        repr(opened[-1].subspace) if opened else "nothing" if answer.is_complete else _UNKNOWN,
+        repr(opened[-1].subspace) if opened else "nothing",
         here=learned_here(expression, reached, 0, error),
         reached=reached,
         plateau=error,

@@ -79,8 +79,8 @@ def learnability(expression: Expression, noise: float = 0.0, latent: int = 0) ->
         if isinstance(found, str):
             undecided = found
             break
+        strength = found.strength
         if found.order == 2:
-            strength = found.strength
             if not is_exact:
                 strength = without_blur(f, noise, known, strength, latent)
             alpha = _inverse(strength)
@@ -102,6 +102,7 @@ def learnability(expression: Expression, noise: float = 0.0, latent: int = 0) ->
                 threshold,
                 is_bound,
                 found.reason,
+                strength,
             )
         )
     used = Subspace.span(rows, r)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...base.estimate import Estimate
+from ...base.estimate import Estimate, compact
 from ...calculus.expansion import HermiteExpansion
 from ...calculus.output_gram import OutputGram
 from ...targets.language.expression import Expression
@@ -203,9 +203,7 @@ class _Search:
 
 
 def _size(strength: Estimate) -> str:
-    if strength.note == AT_LEAST:
-        return f"{strength.value:.6g} or more"
-    return f"{strength.value:.6g} ± {strength.error:.0e}"
+    return compact(strength) + (" or more" if strength.note == AT_LEAST else "")
 
 
 def _expansion(f: Expression, k: int) -> HermiteExpansion:

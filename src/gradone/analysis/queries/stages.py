@@ -17,7 +17,7 @@ MAX_ORDER = 12
 
 @dataclass(frozen=True)
 class Stage:
-    """One step of the grand staircase.
+    r"""One step of the grand staircase.
 
     Parameters
     ----------
@@ -35,6 +35,9 @@ class Stage:
         perfectly at this alpha.
     reason : str
         The quantity that decided.
+    strength : Estimate, optional
+        Largest eigenvalue of the operator of this order, where it is known: for order 1 the largest
+        :math:`\mathbb{E}[\mathbb{E}[\langle u, z\rangle\,|\,y, z_U]^2]` of a unit vector u.
     """
 
     subspace: Subspace
@@ -43,11 +46,25 @@ class Stage:
     threshold: Estimate
     is_bound: bool
     reason: str
+    strength: Estimate | None = None
 
     @property
     def learnability(self) -> str:
         """``"trivial"``, ``"easy"`` or ``"hard"``."""
         return CLASSES.get(self.order, "hard")
+
+    @property
+    def matters_at(self) -> Estimate:
+        r"""Value of n/d from which on more than a trace is learned.
+
+        That is the threshold for order 2. Of a direction of order 1 with strength s,
+        :math:`\sum_i \mathbb{E}[z\,|\,y_i]\,x_i` has the squared cosine
+        :math:`\alpha s/(1+\alpha s)`, which is one half at 1/s.
+        """
+        s = self.strength
+        if self.order != 1 or s is None:
+            return self.threshold
+        return Estimate(1 / s.value, s.error / s.value**2, s.kind, s.note)
 
 
 @dataclass(frozen=True)

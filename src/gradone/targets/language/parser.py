@@ -314,8 +314,15 @@ class _Parser:
             f"unknown name '{name}'",
             token,
             f"Variables are {letter}1 to {letter}{MAX_VARIABLES} ({letter} means {letter}1); "
-            f"the only constant is pi.{did_you_mean(name, known)}",
+            f"the only constant is pi.{self._respelled(name) or did_you_mean(name, known)}",
         )
+
+    def _respelled(self, name: str) -> str:
+        """Suggestion for variables without a sign between them, and for one counted from 0."""
+        one = rf"(?:{'|'.join(self.letters)})[1-{MAX_VARIABLES}]?|pi"
+        if re.fullmatch(rf"(?:{one})+", name):
+            return f" Did you mean '{'*'.join(re.findall(one, name))}'?"
+        return f" Did you mean '{self.letter}1'?" if name == f"{self.letter}0" else ""
 
     def _call(self, token: _Token) -> Node:
         arity = FUNCTIONS[token.text].arity
