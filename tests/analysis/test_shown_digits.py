@@ -22,7 +22,9 @@ def test_energy_with_its_error():
 
 def test_threshold_of_which_only_the_size_is_known():
     text = gd.analyze("cos(pi*z1)*cos(pi*z2)").summary()
-    assert "n/d about 1e6" in text and "practically hard" in text and "±" not in text
+    assert "n/d about 1e6" in text
+    assert "practically hard" in text
+    assert "±" not in text
 
 
 def test_trivial_with_a_tiny_strength():

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
 
 from ..analysis.plan import Case, PlanRow, amp_row
+from ..base.errors import GradoneError
+from ..base.estimate import Estimate
 from ..targets.sampled import Sampled
 from ..targets.target import Target
 from ._card import ALGORITHMS, Algorithm
@@ -29,5 +35,26 @@ class BayesAMPCard(Algorithm):
         return {"max_iter": 200, **self.chosen(run)}
 
     def needs(self, case: Case) -> Iterable[PlanRow]:
-        """Every stage whose threshold has passed."""
-        return [] if case.is_deep else [amp_row(case)]
+        """Every stage whose threshold has passed, with the error of state evolution there."""
+        if case.is_deep:
+            return []
+        row = amp_row(case)
+        is_asked = case.with_theory and row.reached is not None and row.reached.dim
+        return [self._measured(case, row) if is_asked and row.plateau is None else row]
+
+    def _measured(self, case: Case, row: PlanRow) -> PlanRow:
+        """Row with the error and the overlaps that state evolution gives at these sizes."""
+        from ..theory.predict import predict
+
+        try:
+            found = predict(
+                case.target, "bayes_amp", alpha=case.sizes.n / case.sizes.d, on_failure="mark"
+            ).squeeze("alpha")
+        except GradoneError:
+            return row
+        excess = float(found.test_mse) - case.target.noise
+        if not math.isfinite(excess):
+            return row
+        error = Estimate(max(excess, 0.0), float(found.test_mse_err), "iteration")
+        overlaps = ", ".join(f"{q:.2f}" for q in np.diag(found.overlap.values))
+        return replace(row, plateau=error, here=f"{row.here}, squared overlaps {overlaps}")

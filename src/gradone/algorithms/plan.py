@@ -13,7 +13,12 @@ from ._cards import all_cards
 
 
 def plan(
-    target: Sampled | str, *, d: int = 1000, n: int | None = None, width: int | None = None
+    target: Sampled | str,
+    *,
+    d: int = 1000,
+    n: int | None = None,
+    width: int | None = None,
+    with_theory: bool = False,
 ) -> Plan:
     r"""Which algorithm learns a target, from how much data, and what it leaves unlearned.
 
@@ -24,6 +29,9 @@ def plan(
     d, n, width : int
         Input dimension, number of samples (5 d if not given), number of neurons or random
         features (d if not given).
+    with_theory : bool
+        Also ask state evolution for the error of Bayes-AMP at n/d, which takes seconds; without it
+        the row says that the directions are known in part.
 
     Returns
     -------
@@ -55,7 +63,7 @@ def plan(
         raise BadData(f"a plan needs a Target or a hierarchical target, got {target!r}")
     if isinstance(target, Target) and sizes.d < target.r:
         raise BadData(f"d must be at least r = {target.r}, got {sizes.d}")
-    case = Case(target, sizes)
+    case = Case(target, sizes, with_theory)
     rows = [row for card in all_cards() for row in card.needs(case)]
     ranked = tuple(sorted(rows, key=lambda row: row.rank))
     return Plan(target, sizes, ranked, () if case.is_deep else _bounds(case))

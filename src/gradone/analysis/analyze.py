@@ -194,7 +194,9 @@ def analyze(target: Target | HierarchicalTarget | str) -> Analysis | Hierarchica
     Notes
     -----
     For targets of more than five directions the exponents and staircases of correlations are
-    found, the generative exponent and thresholds are left undecided. Cost: a tenth of a second for r <= 2, a quarter for what oscillates; a second or two for r = 3,
+    found, the generative exponent and thresholds are left undecided.
+
+    Cost: a tenth of a second for r <= 2, a quarter for what oscillates; a second or two for r = 3,
     a few for r = 4 without noise; at most a few hundred megabytes.
 
     References

@@ -137,7 +137,7 @@ def give_curve(curve: xr.Dataset, *, as_json: bool, as_csv: bool, plot: Path | N
         raise typer.Exit(FAILED)
 
 
-def show_curve(curve: xr.Dataset) -> None:
+def show_curve(curve: xr.Dataset, most_rows: int = _MOST_ROWS) -> None:
     """Print a curve as a table as wide as the terminal; what does not fit is named."""
     from rich.table import Table
     from rich.text import Text
@@ -172,16 +172,16 @@ def show_curve(curve: xr.Dataset) -> None:
     for column in cells:
         table.add_column(_heading(column.name), justify="right", no_wrap=True)
     rows = list(zip(*(column.values for column in cells), strict=True))
-    for row in rows[:_MOST_ROWS]:
+    for row in rows[:most_rows]:
         table.add_row(*map(Text, row))
     show(screen, table)
-    if len(rows) > _MOST_ROWS:
-        show(
-            screen, f"... {len(rows) - _MOST_ROWS} more rows; --csv shows all of them", style="dim"
-        )
+    if len(rows) > most_rows:
+        how = "; --csv shows all of them" if most_rows == _MOST_ROWS else ""
+        show(screen, f"... {len(rows) - most_rows} more rows{how}", style="dim")
     if left_out:
         more = ", ".join(left_out[:6]) + (", ..." if len(left_out) > 6 else "")
-        show(screen, f"Also computed: {more}. --csv and --json show everything.", style="dim")
+        how = " --csv and --json show everything." if most_rows == _MOST_ROWS else ""
+        show(screen, f"Also computed: {more}.{how}", style="dim")
     for line in failures(curve):
         show(screen, line, style="red")
     if curve.attrs.get("notes"):
@@ -254,12 +254,12 @@ def _width(column: Column) -> int:
 
 
 def _heading(name: str) -> str:
-    """Name in two lines if it is long, so that more columns fit.
+    r"""Name in two lines if it is long, so that more columns fit.
 
     Examples
     --------
     >>> _heading("three_layer_excess_mse"), _heading("test_mse")
-    ('three_layer\\nexcess_mse', 'test_mse')
+    ('three_layer\nexcess_mse', 'test_mse')
     """
     breaks = [i for i, letter in enumerate(name.partition("[")[0]) if letter == "_"]
     if len(name) <= _LONG or not breaks:

@@ -38,7 +38,12 @@ class SweepBar:
         self._bar: RichProgress | None = None
         self._task: TaskID | None = None
 
-    def step(self, i: int, total: int, **scalars: float) -> bool:
+    def begin(self, cells: int, stored: int) -> None:
+        """Say what there is to do, before the first cell is there."""
+        known = f", {stored} of them in the store already" if stored else ""
+        self._line(f"{self.title}: {cells} cells{known}; workers are starting")
+
+    def step(self, i: float, total: float, **scalars: float) -> bool:
         """Show that `i` of `total` cells are there."""
         rate, left = scalars.get("rate", 0.0), scalars.get("seconds_left", 0.0)
         text = f"{rate:.3g} cells/s, {duration(left)} left"
@@ -48,7 +53,7 @@ class SweepBar:
             self._draw(i, total, text)
         elif time.monotonic() - self._last > _BETWEEN_LINES:
             self._last = time.monotonic()
-            self._line(f"{self.title}: {i} of {total} cells, {text}")
+            self._line(f"{self.title}: {i:.0f} of {total:.0f} cells, {text}")
         return False
 
     def failed(self, task: Task, result: Result) -> None:
@@ -67,7 +72,7 @@ class SweepBar:
         else:
             print(text, file=sys.stderr, flush=True)
 
-    def _draw(self, i: int, total: int, text: str) -> None:
+    def _draw(self, i: float, total: float, text: str) -> None:
         if self._bar is None:
             from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 

@@ -13,8 +13,10 @@ import typer
 if TYPE_CHECKING:
     from ..experiments.coordinator import Summary
     from ..experiments.spec import Experiment
+    from ..experiments.store import Store
 
-_MOST_SHOWN = 10  # failures in a table of the standing
+_MOST_SHOWN = 10  # failures in a table of the standing, rows of results
+_MOST_COLLECTED = 5000  # cells; more take longer to read than a person waits
 
 
 def show_summary(name: str, store: Path, summary: Summary, failed: int, as_json: bool) -> None:
@@ -125,6 +127,17 @@ def show_export(experiment: Experiment, store: Path, path: Path, as_json: bool) 
         return
     lack = f"; {found.missing + found.failed} are NaN" if found.done < found.cells else ""
     typer.echo(f"{found.done} of {found.cells} cells written to {path}{lack}.")
+
+
+def show_results(experiment: Experiment, store: Store, command: str) -> None:
+    """The first rows of what was found, and what to do with it."""
+    from ..experiments.run import collect
+    from ._curves import show_curve
+
+    if len(experiment.cells()) <= _MOST_COLLECTED:
+        typer.echo("")
+        show_curve(collect(experiment, store), most_rows=_MOST_SHOWN)
+    typer.echo(f"To have all numbers in a file: {command} --export results.csv")
 
 
 def show_merge(

@@ -53,7 +53,7 @@ def figure(
         typer.echo(json.dumps(rows, indent=2, allow_nan=False))
     else:
         _table(rows)
-        typer.echo(f"The files are in {out}.")
+        typer.echo(f"The files are in {out.resolve()}")
     if not all(row["ok"] for row in rows):
         raise typer.Exit(_FAILED)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..base.errors import BadData
 from ._app import app
 
 if TYPE_CHECKING:
@@ -18,9 +19,21 @@ if TYPE_CHECKING:
 @app.command("list")
 def list_(
     context: typer.Context,
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[WORD]...",
+            help="A kind (functions, targets, algorithms, theories, learners, charts, figures, "
+            "commands), or words to look for in names and descriptions.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
 ) -> None:
-    """List targets, algorithms, theories, learners, charts and figures."""
+    """List targets, algorithms, theories, learners, charts and figures.
+
+    Without a word, names only; with one, what they are.
+    """
     from ..algorithms import ALGORITHMS
     from ..charts import CHARTS
     from ..gallery import FIGURES
@@ -61,16 +74,63 @@ def list_(
     from ._terminal import console
 
     screen = console()
-    _section(screen, "Functions of the language", functions)
-    for section, entries in zoo().sections().items():
-        rows = {entry.name: f"{entry.label}\n{entry.shows}" for entry in entries}
-        _section(screen, f"Targets of the zoo: {section}", rows)
-    _section(screen, "Algorithms", algorithms)
-    _section(screen, "Theories", theories)
-    _section(screen, "Learners", learners)
-    _section(screen, "Charts", charts)
-    _section(screen, "Figures of the literature", figures)
-    _section(screen, "Commands", commands)
+    sections = {"functions": {"Functions of the language": functions}}
+    sections["targets"] = {
+        f"Targets of the zoo: {section}": {
+            entry.name: f"{entry.label}\n{entry.shows}" for entry in entries
+        }
+        for section, entries in zoo().sections().items()
+    }
+    sections |= {
+        "algorithms": {"Algorithms": algorithms},
+        "theories": {"Theories": theories},
+        "learners": {"Learners": learners},
+        "charts": {"Charts": charts},
+        "figures": {"Figures of the literature": figures},
+        "commands": {"Commands": commands},
+    }
+    if not words:
+        _names(screen, sections)
+        return
+    found = _chosen(sections, words)
+    if not found:
+        raise BadData(
+            f"nothing here has {' and '.join(map(repr, words))} in its name or description; the "
+            f"kinds are {', '.join(sections)}"
+        )
+    for title, rows in found.items():
+        _section(screen, title, rows)
+
+
+def _chosen(
+    sections: dict[str, dict[str, dict[str, str]]], words: list[str]
+) -> dict[str, dict[str, str]]:
+    """Rows of the kinds named among the words, with the other words in them."""
+    kinds = [word for word in words if word in sections]
+    wanted = [word.lower() for word in words if word not in sections]
+    found = {}
+    for kind in kinds or sections:
+        for title, rows in sections[kind].items():
+            kept = {
+                name: text
+                for name, text in rows.items()
+                if all(word in f"{name} {text}".lower() for word in wanted)
+            }
+            found |= {title: kept} if kept else {}
+    return found
+
+
+def _names(screen: Console, sections: dict[str, dict[str, dict[str, str]]]) -> None:
+    """All names on one screen."""
+    from rich.text import Text
+
+    from ._terminal import show
+
+    for kind, parts in sections.items():
+        names = [name for rows in parts.values() for name in rows]
+        show(screen, Text(kind.upper(), style="bold").append(f"  {', '.join(names)}", "default"))
+    show(screen, "")
+    show(screen, "What they are: gradone list KIND or WORD, for example gradone list theories")
 
 
 def _faces(card: Any) -> str:

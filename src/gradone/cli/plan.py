@@ -21,13 +21,17 @@ def plan(
     width: Annotated[
         int | None, typer.Option("--width", help="Number of neurons; the default is d.")
     ] = None,
+    theory: Annotated[
+        bool,
+        typer.Option("--theory/--no-theory", help="Ask theories for errors at n; takes seconds."),
+    ] = True,
     noise: Noise = None,
     as_json: AsJson = False,
 ) -> None:
     """Rank the algorithms by the data that they need."""
     from ..algorithms.plan import plan as verb
 
-    found = verb(find_target(target, noise), d=d, n=n, width=width)
+    found = verb(find_target(target, noise), d=d, n=n, width=width, with_theory=theory)
     if as_json:
         typer.echo(json.dumps(found.to_dict(), indent=2, allow_nan=False))
     else:

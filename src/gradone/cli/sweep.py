@@ -15,6 +15,7 @@ from ._sweep_views import (
     show_costs,
     show_export,
     show_merge,
+    show_results,
     show_salvage,
     show_standing,
     show_summary,
@@ -156,6 +157,8 @@ def sweep(
             command = shlex.join(["gradone", "sweep", str(spec), *_words(options)])
             how = {"executor": where, "workers": workers, "limits": limits}
             _run(experiment.name, cells, opened, how, quiet, as_json, command)
+            if not (as_json or quiet or shard):
+                show_results(experiment, opened, command)
 
 
 def _words(options: Mapping[str, Any]) -> list[str]:
@@ -210,6 +213,8 @@ def _run(
     from ._sweep_bar import SweepBar
 
     bar = None if quiet else SweepBar(name)
+    if bar:
+        bar.begin(len(cells), len({cell.key for cell in cells} & store.keys()))
     summary = execute(
         name,
         cells,

@@ -26,6 +26,8 @@ class Case:
         What is to be learned.
     sizes : Sizes
         d, n and width.
+    with_theory : bool
+        Whether theories are asked for the error at these sizes, which takes seconds.
 
     Examples
     --------
@@ -36,6 +38,7 @@ class Case:
 
     target: Sampled
     sizes: Sizes
+    with_theory: bool = False
 
     @property
     def is_deep(self) -> bool:

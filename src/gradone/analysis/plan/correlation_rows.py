@@ -147,14 +147,21 @@ def sgd_row(case: Case) -> PlanRow:
         "one-pass SGD",
         scaling(exponent, with_log) if is_all or orders else f"leap {record.exponent.note}",
         exponent,
-        sizes.data_exponent - exponent,
+        sizes.margin(exponent, with_log),
         repr(record.steps[-1].learned) if orders else "nothing found",
         with_log=with_log,
         note=f"leaps {', '.join(map(str, orders)) or 'none'}"
+        + (_with_constant(sizes) if with_log else "")
         + ("" if is_all else f"; not all: {record.exponent.note}"),
         cites=("benarous2021online", "abbe2023leap"),
     )
     return _fitted(row, expression, reached, sizes)
+
+
+def _with_constant(sizes: Sizes) -> str:
+    """What d log d is here; its constant depends on the student."""
+    needed = samples_of_leap(2, sizes.d)
+    return f"; d log d = {needed:.3g} against n = {sizes.n}, up to a constant of the student"
 
 
 def scaling(exponent: float, with_log: bool = False) -> str:

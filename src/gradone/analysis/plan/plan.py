@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import textwrap
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,8 @@ from ...base.errors import BadData
 from ...targets.sampled import Sampled
 from .bounds import Bound
 from .row import PlanRow, Sizes, finite
+
+_WIDTH, _WORD = 80, 7  # letters of a line, and of what stands at its end
 
 
 @dataclass(frozen=True, repr=False)
@@ -65,14 +68,17 @@ class Plan:
             f"d = {s.d}, n = {s.n} = d^{s.data_exponent:.2f}, width = {s.width}: "
             f"the readout fits degree {s.kappa}",
             "",
-            _columns("algorithm", "data it needs", "margin", "error left", "learns here"),
+            _columns("algorithm", "data it needs", "margin", "error", "learns"),
         ]
         for row in self.rows:
             error = "?" if row.plateau is None else f"{row.plateau.value:.4g}"
             here = row.here or "nothing"
             if row.reached is not None and row.reached.dim and here != "all":
                 here = f"{row.reached!r}: {here}"
-            lines.append(_columns(row.algorithm, row.needs, _signed(row.margin), error, here))
+            word = here if len(here) <= _WORD else ""
+            lines.append(_columns(row.algorithm, row.needs, _signed(row.margin), error, word))
+            if not word:
+                lines += textwrap.wrap(here, _WIDTH, initial_indent="  ", subsequent_indent="    ")
         table = [row for row in self.staircase if row.plateaus]
         if len(table) > 1:
             lines += ["", "error left after T giant steps when n and width are of order"]
@@ -82,10 +88,8 @@ class Plan:
                 lines.append(f"  {row.steps:>2}  {cells}")
         for bound in self.bounds:
             exact = f"; with its constants n >= {bound.samples:.3g}" if bound.samples else ""
-            lines.append(
-                f"{bound.name} bound, order {bound.order}: n ~ d^{bound.exponent:g}{exact} "
-                f"({bound.note})"
-            )
+            text = f"{bound.name} bound, order {bound.order}: n ~ d^{bound.exponent:g}{exact} "
+            lines += textwrap.wrap(f"{text}({bound.note})", _WIDTH, subsequent_indent="  ")
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
@@ -132,9 +136,8 @@ class Plan:
         )
 
 
-def _columns(name: str, needs: str, margin: str, error: str, here: str) -> str:
-    here = here if len(here) <= 44 else here[:41] + "..."
-    return f"{name:<27}{needs:<30}{margin:>7}{error:>11}  {here}".rstrip()
+def _columns(name: str, needs: str, margin: str, error: str, word: str) -> str:
+    return f"{name:<27}{needs:<30}{margin:>6}{error:>8}  {word}".rstrip()
 
 
 def _signed(margin: float) -> str:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...base.estimate import Estimate
+from ...targets.frame import natural_frame
 from ...targets.language.expression import Expression
+from ..queries.recovery import is_perfectly_recovered
 from ..subspace import Subspace
 from .case import Case
 from .correlation_rows import learned_here, plateau_or_reason, samples_of_leap, scaling
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from ..queries.stages import Learnability, Stage
 
 _UNKNOWN = "unknown"
+_PARTLY = "the overlap is below one; gd.predict(target, 'bayes_amp', alpha=n/d) says how large"
 _PROPORTIONAL = 0.1  # fewer samples per dimension are not "a number proportional to d"
 
 
@@ -44,7 +47,7 @@ def reuse_row(case: Case) -> PlanRow:
         "data reuse, extra-gradient",
         scaling(exponent, with_log),
         exponent,
-        sizes.data_exponent - exponent,
+        sizes.margin(exponent, with_log),
         repr(stages[-1].subspace) if stages else "nothing found",
         here=learned_here(expression, reached, sizes.kappa, error),
         reached=reached,
@@ -83,7 +86,21 @@ def amp_row(case: Case) -> PlanRow:
         "; ".join(part for part in notes if part),
         ("aubin2018committee", "troiani2024limits"),
     )
+    if reached.dim and not _is_perfect(case, reached):
+        # The overlap is below one: gd.predict gives it, and the error that it leaves.
+        note = "; ".join(part for part in (row.note, _PARTLY) if part)
+        row = replace(row, here="in part", plateau=None, note=note)
     return row if is_sure else replace(row, here=f"{row.here}, at best")
+
+
+def _is_perfect(case: Case, reached: Subspace) -> bool:
+    """Whether the directions that are open are also known perfectly with the data at hand."""
+    target: Any = case.target
+    if target.q:
+        return False
+    framed, rows = natural_frame(target.joint)
+    known = Subspace.span(reached.basis @ rows.T, len(rows))
+    return is_perfectly_recovered(framed, target.noise, known, case.sizes.n / case.sizes.d)
 
 
 def spectral_row(case: Case) -> PlanRow:

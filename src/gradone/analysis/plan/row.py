@@ -34,6 +34,18 @@ class Sizes:
         """Width as a power of the dimension, log p / log d."""
         return math.log(self.width) / math.log(self.d)
 
+    def margin(self, exponent: float, with_log: bool = False) -> float:
+        """Power of d by which the samples exceed d to the exponent, or that times log d.
+
+        Examples
+        --------
+        >>> sizes = Sizes(d=1000, n=5000, width=1000)
+        >>> round(sizes.margin(1.0), 2), round(sizes.margin(1.0, with_log=True), 2)
+        (0.23, -0.05)
+        """
+        logarithm = math.log(math.log(self.d)) / math.log(self.d) if with_log else 0.0
+        return self.data_exponent - exponent - logarithm
+
     @property
     def kappa(self) -> int:
         """Degree that the readout can fit, the whole part of min(log n, log p) / log d."""
@@ -54,7 +66,8 @@ class PlanRow:
     exponent : float
         They grow as this power of d; infinite if no power is enough.
     margin : float
-        log n / log d minus the exponent (for kernels, the smaller of log n and log p).
+        log n / log d minus the exponent, and minus that of log d where it multiplies the samples
+        (for kernels, the smaller of log n and log p).
     learns : str
         What it learns when it has these samples.
     here : str

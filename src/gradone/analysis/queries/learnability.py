@@ -111,9 +111,10 @@ def learnability(expression: Expression, noise: float = 0.0, latent: int = 0) ->
 
 
 def _too_many(rank: int, latent: int) -> str:
+    directions = "directions and latent variables" if latent else "directions"
     return (
-        f"undecided: the target depends on {rank} directions{' and latent variables' * bool(latent)}, "
-        f"and conditional moments of more than {MAX_RANK} would cost about 10^{rank + 3} function "
+        f"undecided: the target depends on {rank} {directions}, and "
+        f"conditional moments of more than {MAX_RANK} would cost about 10^{rank + 3} function "
         "values. Analyze a part of it with fewer variables"
     )
 
