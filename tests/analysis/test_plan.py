@@ -310,7 +310,7 @@ def test_what_an_undecided_analysis_leaves_open_is_unknown_in_the_plan():
 
 
 def test_error_of_message_passing_is_that_of_state_evolution():
-    """State evolution of sign(z1*z2) at n = 5 d: squared overlaps 0.8235, mean squared error 0.62."""
+    """State evolution of sign(z1*z2) at n = 5 d: squared overlaps 0.8235, error 0.62."""
     target = Target("sign(z1*z2)")
     quick = plan(target, d=1000, n=5000).row("Bayes-AMP")
     assert (quick.here, quick.plateau) == ("in part", None)

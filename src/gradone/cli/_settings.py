@@ -150,7 +150,8 @@ def _of_any_kind(option: str, text: str) -> Any:
     if len(parts) > 1 and all(map(_is_number, parts)):
         if len(parts) != 3:
             raise BadData(
-                f"--{option} {text}: a range is start:stop:count, for example {parts[0]}:{parts[1]}:5"
+                f"--{option} {text}: a range is start:stop:count, for example "
+                f"{parts[0]}:{parts[1]}:5"
             )
         return _range(option, *parts)
     parts = [part for part in text.split(",") if part.strip()]

@@ -108,7 +108,7 @@ def _chosen(
     """Rows of the kinds named among the words, with the other words in them."""
     kinds = [word for word in words if word in sections]
     wanted = [word.lower() for word in words if word not in sections]
-    found = {}
+    found: dict[str, dict[str, str]] = {}
     for kind in kinds or sections:
         for title, rows in sections[kind].items():
             kept = {
