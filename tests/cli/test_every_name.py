@@ -23,7 +23,10 @@ NEEDED = {
     "d": "100",
 }
 DEEP = ("depth", "layerwise", "two_layers")
-DEAR = ("bayes_amp", "bayes_optimal", "feature_spectrum", "sgd_flow", "sgd", "extragradient")
+DEAR = (
+    *("bayes_amp", "bayes_optimal", "feature_spectrum", "sgd_flow", "sgd", "extragradient"),
+    *("one_step", "giant_step", "giant_steps"),
+)
 
 
 def marked(names, slow):
@@ -42,6 +45,8 @@ def needed_by(name):
     """Options without a default, from the message that names them."""
     target = "sight" if name in DEEP else "z1"
     said = runner.invoke(app, ["predict", target, name]).stderr
+    if "along alpha or kappa" in said:
+        return ["--kappa", "1,2"] if name in DEEP else ["--alpha", "2,4", "--d", "100"]
     if "needs --" not in said:
         return []
     options = said.split("needs ")[1].split(". ")[0].split(", ")
@@ -63,7 +68,7 @@ def test_predict(name, tmp_path):
 
 @pytest.mark.parametrize("name", marked(SIMULATED, ("feature_classifier", "feature_regressor")))
 def test_simulate(name, tmp_path):
-    target = "sight" if name in DEEP else "sign(z1)" if name.endswith("classifier") else "z1"
+    target = "sight" if name in DEEP else "sign(z1)" if name.endswith("classifier") else "tanh(z1)"
     sizes = ["--d", "16", "--alpha", "4,8", "--replicates", "2", "--test-samples", "50"]
     picture = tmp_path / "curve.svg"
     result = answers(["simulate", target, name, *sizes, "--plot", str(picture)])
