@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 
 import pytest
 import xarray as xr
@@ -113,3 +114,36 @@ def test_plot_draws_and_keeps_the_numbers(tmp_path):
     assert file.read_text().startswith("<?xml")
     assert file.with_suffix(".csv").exists()
     assert json.loads(file.with_suffix(".json").read_text())["series"]
+
+
+def test_interrupted_prediction_shows_what_it_has(monkeypatch):
+    from gradone.algorithms import predict as module
+
+    calls = iter(range(100))
+    compute = module.of_theory
+
+    def interrupted(*arguments, **named):
+        if next(calls) == 2:
+            raise KeyboardInterrupt
+        return compute(*arguments, **named)
+
+    monkeypatch.setattr(module, "of_theory", interrupted)
+    result = predict("linear-noisy", *FEATURES)
+    assert result.exit_code == 130
+    # Quick points come two at a time: alpha = 0.5, 1 and perhaps 1.5, with two ridges each.
+    assert re.search(r"Interrupted: [46] of 8 points were computed\.", result.stdout)
+    assert f"{expected().test_mse.values[0, 0, 0]:.5g}" in result.stdout
+
+
+def test_pieces_are_the_whole():
+    given = {"alpha": [2.0, 0.5, 1.0], "width_ratio": 2.0, "ridge": 0.1}
+    whole = gd.predict("tanh(z)", "random_features", **given)
+    xr.testing.assert_identical(
+        gd.predict("tanh(z)", "random_features", progress=True, **given), whole
+    )
+
+
+def test_ranges_have_three_parts():
+    result = predict("z1", "bayes_amp", "--alpha", "1:2")
+    assert result.exit_code == 2
+    assert "start:stop:count, for example 1:2:5" in result.stderr

@@ -80,3 +80,36 @@ def test_a_failed_fit_is_shown_and_the_exit_code_is_3():
     result = simulate("He3(z)", *arguments)
     assert result.exit_code == 3
     assert "NotConverged" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("target", "options", "said"),
+    [
+        ("z1", ["random_features", "--d", "16", "--width", "0"], "width must be an integer >= 1"),
+        ("z1*z2*z3", ["giant_step", "--d", "2"], "3 orthonormal directions do not fit"),
+        ("z1", ["giant_step", "--d", "9", "--step-size", "1,2"], "gradone sweep varies any"),
+    ],
+)
+def test_one_mistake_is_one_message(target, options, said):
+    result = simulate(target, *options, "--alpha", "4", "--replicates", "3")
+    assert result.exit_code == 2
+    assert said in result.stderr
+    assert len(result.output.strip().splitlines()) == 1
+
+
+def test_interrupted_table_says_what_was_done(monkeypatch):
+    from gradone.experiments import simulate as module
+
+    calls = iter(range(100))
+    fit = module.run_learner
+
+    def interrupted(*arguments, **named):
+        if next(calls) == 3:
+            raise KeyboardInterrupt
+        return fit(*arguments, **named)
+
+    monkeypatch.setattr(module, "run_learner", interrupted)
+    result = simulate("tanh(z)", "random_features", *SIZES, "--width", "40")
+    assert result.exit_code == 130
+    assert "over up to 3 replicates" in result.stdout
+    assert "Interrupted: 3 of 6 points were computed." in result.stdout

@@ -231,7 +231,7 @@ def test_progress_is_told_and_may_stop_the_run():
     watching = Watcher()
     found = run(n=[20, 40], replicates=2, progress=watching)
     assert watching.closed
-    assert watching.steps[2] == (3, 4, {"n": 20, "replicate": 1})
+    assert watching.steps[3] == (3, 4, {"n": 20, "replicate": 1})
     assert found.status.values.tolist() == [["", ""], ["", "interrupted"]]
 
 

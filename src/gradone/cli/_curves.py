@@ -206,6 +206,16 @@ def failures(curve: xr.Dataset) -> list[str]:
     return lines + [f"  {text}" for text in list(dict.fromkeys(filter(None, texts)))[:5]]
 
 
+def common_mistake(curve: xr.Dataset) -> str:
+    """What every point failed of, if it is a mistake of the request; else an empty text.
+
+    A width of 0 is one mistake, not one failure for each replicate.
+    """
+    texts = {str(text) for text in curve["status"].values.flat} if "status" in curve else set()
+    kind, _, reason = texts.pop().partition(": ") if len(texts) == 1 else ("", "", "")
+    return reason if kind == "BadData" else ""
+
+
 def has_missing(curve: xr.Dataset) -> bool:
     """Whether some point has no number at all because its computation failed."""
     from ..base.curves import STATUS

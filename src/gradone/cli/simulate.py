@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Annotated, Any
 
 import typer
 
 from ._app import app
-from ._curves import AsCsv, Plot, give_curve
+from ._curves import AsCsv, Plot, common_mistake, give_curve
 from ._settings import OPEN_OPTIONS, read_settings, read_value
 from ._target import AsJson, Noise, TargetName, find_target
 
@@ -72,6 +73,8 @@ def simulate(
         for name, text in (("alpha", alpha), ("n", n), ("width_ratio", width_ratio))
         if text is not None
     }
+    # The table says which fits failed, and one mistake of all of them is one message.
+    logging.getLogger("gradone.experiments.simulate").setLevel(logging.ERROR)
     found = verb(
         chosen,
         learner,
@@ -86,4 +89,6 @@ def simulate(
         **axes,
         **settings,
     )
+    if mistake := common_mistake(found):
+        raise BadData(mistake)
     give_curve(found, as_json=as_json, as_csv=as_csv, plot=plot)

@@ -91,7 +91,6 @@ def simulate(
     on_failure : {"raise", "mark"}
         What to do with a fit that fails: raise, or leave NaN with the reason in ``status``. A fit
         that ends without convergence is no failure: its numbers count, ``converged`` is False.
-        A mistake that every fit of the first replicate makes (a width of 0, say) is raised.
     progress : bool or Progress
         True draws a bar on a terminal for runs over two seconds. An object is told each cell by
         ``step(i, total, **scalars)`` and stops the run by returning True.
@@ -274,7 +273,6 @@ def _run_here(
     cells = sorted(layout.cells, key=lambda cell: cell.replicate or 0)  # whole curves come first
     results: list[Result] = []
     failures: dict[str, list[str]] = {}
-    first = sum(not cell.replicate for cell in cells)
     try:
         progress.step(0, len(cells))
         for cell in cells:
@@ -290,8 +288,6 @@ def _run_here(
                 text = f"{type(error).__name__}: {error}"
                 results.append(Result(cell.key, "failed", error=text))
                 failures.setdefault(text, []).append(words)
-                if isinstance(error, BadData) and len(failures[text]) == len(results) == first:
-                    raise  # one mistake, not one failure for each replicate
             else:
                 results.append(Result(cell.key, "done", arrays))
             if progress.step(len(results), len(cells), replicate=replicate, **_sizes(layout, cell)):
