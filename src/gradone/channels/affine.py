@@ -22,7 +22,7 @@ import numpy as np
 from ..targets.language.structure import affine_form
 from .formulas import Formula
 from .grids import root
-from .regions import Law, Points, Regions
+from .regions import Points, Regions
 from .sums import Rule, Sums
 
 
@@ -62,7 +62,7 @@ class Updated(NamedTuple):
     """(k,) change of the mean with the label."""
     variance: float
     """D, that of the label."""
-    law: Law
+    rest: np.ndarray
     """Covariance of z given the label."""
 
 
@@ -70,13 +70,14 @@ def updated(part: AffinePart, noise: float, V: np.ndarray) -> Updated:
     """Gain, variance of the label, and covariance given the label."""
     gain = V @ part.slope
     D = float(noise + part.slope @ gain)
-    return Updated(gain / D, D, part.regions.law(V - np.outer(gain, gain) / D))
+    return Updated(gain / D, D, V - np.outer(gain, gain) / D)
 
 
 def affine_rule(found: list[AffinePart], noise: float, V: np.ndarray, h: float) -> Rule:
     """Rule with step h between lines."""
     back = np.linalg.inv(root(V))
     given = [updated(part, noise, V) for part in found]
+    laws = [part.regions.law(own.rest) for part, own in zip(found, given, strict=True)]
 
     def rule(y: np.ndarray, omega: np.ndarray) -> tuple[Sums, Sums]:
         n, k = omega.shape
@@ -87,7 +88,8 @@ def affine_rule(found: list[AffinePart], noise: float, V: np.ndarray, h: float) 
         ]
         top = np.max([exponent.max(axis=0) for exponent in exponents], axis=0)
         total = [Sums.zeros(n, k)._replace(log_scale=top) for _ in range(2)]
-        for part, gap, exponent, (gain, _, law) in zip(found, gaps, exponents, given, strict=True):
+        terms = zip(found, gaps, exponents, given, laws, strict=True)
+        for part, gap, exponent, (gain, _, _), law in terms:
             shift = gap[0][:, None] * gain  # several constants have no slope, and no shift
             share = np.exp(exponent - top)
             points = Points(np.arange(n), shift, np.ones((n, 2)), share)

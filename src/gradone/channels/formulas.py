@@ -86,8 +86,7 @@ def formulas(expression: Expression) -> tuple[Formula, ...]:
     switches = Pieces(tree, r).switches
     if not switches:
         return (Formula(tree, (), r),)
-    cloud = stream(0, "points", r=r, what="formulas").standard_normal((_POINTS, r))
-    points = np.concatenate([scale * cloud for scale in _SCALES])
+    points = cloud(r)
     choices = np.stack([_choice(part, points) for part in switches], axis=1)
     patterns, first = np.unique(choices, axis=0, return_index=True)
     if len(patterns) > MAX_FORMULAS:
@@ -100,6 +99,13 @@ def formulas(expression: Expression) -> tuple[Formula, ...]:
         _formula(tree, dict(zip(switches, pattern, strict=True)), points[i], r)
         for pattern, i in zip(patterns, first, strict=True)
     )
+
+
+@lru_cache(maxsize=4)
+def cloud(r: int) -> np.ndarray:
+    """Points (m, r) some of which lie in every region that matters."""
+    points = stream(0, "points", r=r, what="formulas").standard_normal((_POINTS, r))
+    return np.concatenate([scale * points for scale in _SCALES])
 
 
 def _choice(part: Call, z: np.ndarray) -> np.ndarray:

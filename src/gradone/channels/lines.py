@@ -51,7 +51,7 @@ class Lines:
     def __init__(self, functions: Iterable[Node], k: int, free: list[int]) -> None:
         self.k, self.free = k, free
         planes: dict[tuple[int, ...], np.ndarray] = {}
-        self._curved: list[Node] = []
+        self.curved: list[Node] = []
         for node in functions:
             try:
                 for plane in zero_planes(node, k):
@@ -59,17 +59,17 @@ class Lines:
                     if np.abs(row[free]).max(initial=0.0) > 1e-12:
                         planes.setdefault(tuple(np.round(row * 1e9).astype(np.int64)), row)
             except Curved:
-                self._curved += [part for part in _factors(node) if part not in self._curved]
-        self._planes = np.array(list(planes.values())).reshape(-1, k + 1)
+                self.curved += [part for part in _factors(node) if part not in self.curved]
+        self.planes = np.array(list(planes.values())).reshape(-1, k + 1)
         self._axis = next((i for i, a in enumerate(free) if self._is_crossed_once(a)), None)
 
     def _is_crossed_once(self, axis: int) -> bool:
         """Whether lines along an axis cross every plane and every curved surface exactly once."""
-        slopes = [derivative(node, axis + 1) for node in self._curved]
+        slopes = [derivative(node, axis + 1) for node in self.curved]
         return (
             all(axis + 1 not in variables(slope) and is_never_zero(slope) for slope in slopes)
-            and bool(self._curved)
-            and bool((np.abs(self._planes[:, axis]) > 1e-12).all())
+            and bool(self.curved)
+            and bool((np.abs(self.planes[:, axis]) > 1e-12).all())
         )
 
     def sums(
@@ -123,8 +123,8 @@ class Lines:
         candidates = rng.standard_normal((_CANDIDATES, d))
         candidates /= np.linalg.norm(candidates, axis=1)[:, None]
         best = 0
-        if len(self._planes):
-            normals = self._planes[:, self.free] @ spread
+        if len(self.planes):
+            normals = self.planes[:, self.free] @ spread
             length = np.linalg.norm(normals, axis=1)
             normals = normals[length > 1e-12] / length[length > 1e-12, None]
             best = int(np.abs(candidates @ normals.T).min(axis=1, initial=1.0).argmax())
@@ -170,15 +170,15 @@ class Lines:
         self, base: list[np.ndarray], step: np.ndarray, shape: tuple[int, int]
     ) -> np.ndarray:
         """Places (m, n, lines) along the lines where a function changes its sign."""
-        planes, scale = np.empty((len(self._planes), *shape)), np.abs(step).max()
-        for place, (*normal, offset) in zip(planes, self._planes, strict=True):
+        planes, scale = np.empty((len(self.planes), *shape)), np.abs(step).max()
+        for place, (*normal, offset) in zip(planes, self.planes, strict=True):
             height = sum(c * x for c, x in zip(normal, base, strict=True) if c)
             slope = float(step @ normal)
             place[...] = (offset - height) / slope if abs(slope) > 1e-12 * scale else np.inf
         moving = np.flatnonzero(np.abs(step) > 1e-9 * scale)
         is_axis = self._axis is not None and list(moving) == [self.free[self._axis]]
         curved = []
-        for node in self._curved:
+        for node in self.curved:
             polynomial = polynomial_of(node, self.k)
             if is_axis or (polynomial is not None and polynomial.degree <= 2):
                 curved.append(_quadratic(node, base, step, shape))

@@ -20,8 +20,8 @@ from .formulas import Formula, formulas
 from .lines import is_never_zero
 from .nodes import affine_axis, node_mean, node_rule
 from .profiles import lattice_rule, profiles, root_rule
-from .regions import Law, Regions, region_rule
-from .sums import Moments, Rule, refined
+from .regions import Regions, region_rule
+from .sums import Moments, Rule, Sums, refined
 
 _TOLERANCE = 3e-3  # of log Z, and of mean and covariance of z in units of the prior
 _SAME = 1e-7  # relative distance from an atom below which a label is taken for it
@@ -96,30 +96,34 @@ class General:
 
     def probabilities(self, omega: np.ndarray, V: np.ndarray) -> np.ndarray:
         """Probabilities (n, atoms) of the atoms of the label."""
-        found = np.empty((len(omega), len(self.values)))
-        for number, own in enumerate(self._regions):
-            rule = region_rule(own, V, self._across(own.law(V))[0])
-            found[:, number] = rule(np.zeros(len(omega)), omega)[0].mass
-        return found
+        numbers = range(len(self.values))
+        return np.stack([self.outcome(number, omega, V).mass for number in numbers], axis=1)
+
+    def outcome(self, number: int, omega: np.ndarray, V: np.ndarray) -> Sums:
+        """Sums of one atom at prior means `omega` (n, k) by its first rule."""
+        return self._atom(V, number)[0](np.zeros(len(omega)), omega)[0]
 
     # ---- rules, coarse ones first
 
     def _steps(self, table: dict[int, tuple[float, ...]], k: int) -> list[float]:
         return [step / 2**self.resolution for step in table[k]]
 
-    def _across(self, *laws: Law) -> list[float]:
-        return self._steps(_ACROSS, max(max(law.spread.shape[1] for law in laws) - 1, 0))
+    def _across(self, *found: tuple[Regions, np.ndarray]) -> list[float]:
+        """Steps between the lines in some regions; 0, the closed form, if all of them are flat."""
+        k = max(regions.law(V).spread.shape[1] for regions, V in found)
+        steps = self._steps(_ACROSS, max(k - 1, 0))
+        return [0.0, *steps] if all(regions.is_flat for regions, _ in found) else steps
 
     def _atom(self, V: np.ndarray, number: int) -> list[Rule]:
         own = self._regions[number]
-        return [region_rule(own, V, h) for h in self._across(own.law(V))]
+        return [region_rule(own, V, h) for h in self._across((own, V))]
 
     def _density(self, V: np.ndarray) -> list[Rule]:
         k = len(V)
         if self._pieces is not None:
             return self._affine_rules(V)
         if self._profiles is not None:
-            laws = [p.regions.law(p.given(V)[1]) for p in self._profiles]
+            laws = [(p.regions, p.given(V)[1]) for p in self._profiles]
             return [root_rule(self._profiles, V, h) for h in self._across(*laws)]
         rules: list[Rule] = []
         if self._is_steep:
@@ -133,7 +137,8 @@ class General:
             return self._affine_rules(V)
         if self._affine is None and self._profiles is not None:
             own = self._profiles[0]
-            steps, across = self._steps(_NODES, 1), self._across(own.regions.law(own.given(V)[1]))
+            steps, across = self._steps(_NODES, 1), self._across((own.regions, own.given(V)[1]))
+            across = across[:1] * len(steps) if own.regions.is_flat else across
             across += [across[-1]] * (len(steps) - len(across))
             pairs = zip(steps, across, strict=True)
             rules = [lattice_rule(own, noise, V, *pair) for pair in pairs]
@@ -146,7 +151,7 @@ class General:
 
     def _affine_rules(self, V: np.ndarray) -> list[Rule]:
         assert self._pieces is not None
-        steps = self._across(*(updated(part, self.noise, V).law for part in self._pieces))
+        steps = self._across(*((p.regions, updated(p, self.noise, V).rest) for p in self._pieces))
         return [affine_rule(self._pieces, self.noise, V, h) for h in steps]
 
 

@@ -11,9 +11,10 @@ import numpy as np
 from ..targets.language.derivative import derivative
 from ..targets.language.evaluate import evaluate_columns
 from ..targets.language.tree import variables
-from .formulas import Formula
+from .formulas import Formula, cloud
 from .grids import root
 from .lines import Lines
+from .signs import MOST_FORMS, ROUNDING, sign_moments
 from .sums import Rule, Sums
 
 _SINGULAR = 1e-9  # share of the largest deviation below which a variable is known
@@ -61,8 +62,10 @@ class Regions:
         f, rest = self.axes, [i for i in range(self.k) if i not in self.axes]
         values, vectors = np.linalg.eigh(V[np.ix_(f, f)])
         is_wide = np.sqrt(np.maximum(values, 0.0)) > _SINGULAR * np.sqrt(np.trace(V))
-        spread = vectors[:, is_wide] * np.sqrt(values[is_wide])
-        along = V[np.ix_(rest, f)] @ vectors[:, is_wide] / np.sqrt(values[is_wide])
+        # A symmetric root, where there is one, moves smoothly with V.
+        turn_back = vectors.T if is_wide.all() else np.eye(int(is_wide.sum()))
+        spread = vectors[:, is_wide] * np.sqrt(values[is_wide]) @ turn_back
+        along = V[np.ix_(rest, f)] @ vectors[:, is_wide] / np.sqrt(values[is_wide]) @ turn_back
         turn = np.zeros((self.k, spread.shape[1] + len(rest)))
         turn[f, : spread.shape[1]] = spread
         turn[rest, : spread.shape[1]] = along
@@ -71,9 +74,10 @@ class Regions:
         )
         return Law(spread, turn)
 
-    def across(self, V: np.ndarray) -> int:
-        """Dimension of the lattice between the lines."""
-        return max(self.law(V).spread.shape[1] - 1, 0)
+    @property
+    def is_flat(self) -> bool:
+        """Whether a few planes are all that bounds the regions: then there is a closed form."""
+        return not self._lines.curved and len(self._lines.planes) <= MOST_FORMS
 
     def sums(
         self,
@@ -94,14 +98,16 @@ class Regions:
         law : Law
             Their covariance.
         h : float
-            Step between lines.
+            Step between lines; 0 for the closed form of flat regions.
         step : array (k,), optional
             Distance of the points, if the edge of a region may cut the cell of one of them.
         """
         n, k = omega.shape
         center = omega[points.sample] + points.shift
         d, m = law.spread.shape[1], law.turn.shape[1]
-        if d:
+        if h == 0:
+            inner = self._between_planes(points.share, center, law, step)
+        elif d:
             shares = np.concatenate([points.share, np.zeros((1, len(center)))])  # none: the last
 
             def weight(column: Callable[[int], Any], rows: slice) -> np.ndarray:
@@ -133,6 +139,39 @@ class Regions:
             second = moments[:, 1 + k :].reshape(n, k, k)
             found.append(Sums(np.zeros(n), moments[:, 0], moments[:, 1 : 1 + k], second))
         return found[0], found[1]
+
+    def _between_planes(
+        self, shares: np.ndarray, center: np.ndarray, law: Law, step: np.ndarray | None
+    ) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Mass and moments of flat regions, and what is left of them by a coarser rule."""
+        planes, d = self._lines.planes, law.spread.shape[1]
+        normals, height = planes[:, self.axes] @ law.spread, center @ planes[:, :-1].T
+        height -= planes[:, -1]
+        size = np.linalg.norm(normals, axis=1)
+        is_wide = size > _SINGULAR * np.linalg.norm(law.turn)
+        table = np.concatenate([shares, np.zeros((1, len(center)))])[self._cells]
+        table = np.moveaxis(table, -1, 0)
+        for j in reversed(np.flatnonzero(~is_wide)):  # forms whose sign is known at every point
+            up = _share(height[:, j], 0.0 if step is None else abs(step @ planes[j, :-1]))
+            low, high = np.moveaxis(table, 1 + j, 0)
+            up = up.reshape(-1, *(1,) * (low.ndim - 1))
+            table = low + up * (high - low)
+        B = normals[is_wide]
+        mass, gradient, curvature, check = sign_moments(table, height[:, is_wide], B @ B.T)
+        first, second = gradient @ B, B.T @ curvature @ B
+        both = [
+            (total, first, second + total[:, None, None] * np.eye(d)) for total in (mass, check)
+        ]
+        return [both[0], (check + ROUNDING * shares.max(axis=0, initial=0.0), *both[1][1:])]
+
+    @cached_property
+    def _cells(self) -> np.ndarray:
+        """Number of the formula that rules at each pattern of sides of the planes, -1 for none."""
+        planes, points = self._lines.planes, cloud(self.k)
+        sides = (points @ planes[:, :-1].T > planes[:, -1]).astype(np.int64)
+        cells = np.full((2,) * len(planes), -1)
+        cells[tuple(sides.T)] = self._ruling(lambda i: points[:, i - 1])
+        return cells
 
     @cached_property
     def _owner(self) -> np.ndarray:
@@ -175,12 +214,17 @@ class Regions:
                             for i in variables(c.tree)
                         )
                     )
-                    with np.errstate(divide="ignore", invalid="ignore"):
-                        soft = np.clip(0.5 + height / width, 0.0, 1.0)
-                    cut = np.where(width > 0, soft, cut)
+                    cut = _share(height, width)
                 own *= cut
             total += own
         return total
+
+
+def _share(height: np.ndarray, width: Any) -> np.ndarray:
+    """Share of a cell of some width on the positive side of an edge at some distance."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        soft = np.clip(0.5 + height / width, 0.0, 1.0)
+    return np.where(np.asarray(width) > 0, soft, height > 0)
 
 
 def region_rule(regions: Regions, V: np.ndarray, h: float) -> Rule:

@@ -95,6 +95,19 @@ class SampleChannel:
         dg = whiten.T @ change @ whiten
         return Posterior(log_z, g, (dg + dg.transpose(0, 2, 1)) / 2, error)
 
+    def outcome(
+        self, number: int, omega: np.ndarray, V: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Probability (n,) of one of finitely many labels, and the mean (n, r) of z where it is.
+
+        A smooth function of the prior: no step depends on the sample. Without latent noise.
+        """
+        assert isinstance(self._rule, General)
+        center, spread = self._in_basis(omega, V)
+        sums = self._rule.outcome(number, center, spread)
+        move = sums.first @ np.linalg.inv(root(spread)) @ self._basis @ V
+        return sums.mass, sums.mass[:, None] * omega + move
+
     def mean(self, omega: np.ndarray, V: np.ndarray) -> np.ndarray:
         """Mean of the label at prior means `omega` (m, r): the Bayes-optimal prediction (m,)."""
         return self._rule.mean(*self._in_basis(omega, V))

@@ -21,7 +21,6 @@ from .language.expression import Expression
 from .rotations import null_space
 from .symmetries import Invariance
 from .tangents import smooth_tangents, tangents
-from .target import Target
 
 _GENERIC = (0.73, -0.58, 0.91, -0.67, 0.83, -0.71, 0.62, -0.94, 0.77)  # no jump passes here
 
@@ -57,11 +56,3 @@ def essential(expression: Expression) -> Expression:
         if keeps.is_kept_by(found) and len(found.span) < typed:
             return found
     return expression
-
-
-def essential_target(target: Target) -> Target:
-    """Target with the same labels whose function names only directions that it depends on."""
-    found = essential(target.expression)
-    if found == target.expression:
-        return target
-    return Target.of(found, target.noise, text=target.text)

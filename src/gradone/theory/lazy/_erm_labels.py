@@ -13,8 +13,7 @@ from scipy.special import ndtr
 from ...base.errors import BadData, OutOfRegime
 from ...calculus.hermite import normal_density
 from ...channels import MAX_DIRECTIONS
-from ...channels.discrete import DiscreteChannel
-from ...targets.essential import essential_target
+from ...channels.samples import SampleChannel
 from ...targets.target import Target
 
 
@@ -53,7 +52,7 @@ class TwoLabels:
         self.target, self.flips, self.r = target, flips, target.r
         self.values = values
         self._known: dict[int, tuple[float, np.ndarray]] = {}
-        self._channels: list[DiscreteChannel] = []
+        self._channels: list[SampleChannel] = []
         if target.r == 1 and not target.expression.breaks[1]:
             self.kinks = np.array(target.expression.kinks)
             ends = [self.kinks[0] - 1, *(self.kinks[:-1] + self.kinks[1:]) / 2, self.kinks[-1] + 1]
@@ -65,7 +64,7 @@ class TwoLabels:
                 f"the law of the label is an integral over {len(target.expression.span)} "
                 f"directions, at most {MAX_DIRECTIONS} can be done with this loss"
             )
-        self._channels = [DiscreteChannel(essential_target(target), i) for i in (0, 1)]
+        self._channels = [SampleChannel(target, resolution=i) for i in (1, 2)]
 
     def given(
         self, xi: np.ndarray, c: np.ndarray, resolution: int = 0
@@ -76,10 +75,7 @@ class TwoLabels:
             mass, moments = self._anywhere(resolution)
             P, moment = np.full(len(xi), mass), np.broadcast_to(moments, mean.shape)
         elif self._channels:
-            spread = np.eye(self.r) - np.outer(c, c)
-            out = self._channels[resolution].outcomes(mean, spread)
-            P = np.exp(out.log_z[:, 1])
-            moment = P[:, None] * (mean + out.g[:, 1] @ spread)
+            P, moment = self._channels[resolution].outcome(1, mean, np.eye(self.r) - np.outer(c, c))
         else:
             P, moment = self._between_kinks(mean[:, 0], float(1 - c @ c))
         wrong = self.flips
@@ -90,12 +86,10 @@ class TwoLabels:
         if resolution not in self._known:
             zero = np.zeros((1, self.r))
             if self._channels:
-                out = self._channels[resolution].outcomes(zero, np.eye(self.r))
-                P = float(np.exp(out.log_z[0, 1]))
-                self._known[resolution] = P, P * out.g[0, 1]
+                mass, moment = self._channels[resolution].outcome(1, zero, np.eye(self.r))
             else:
                 mass, moment = self._between_kinks(zero[:, 0], 1.0)
-                self._known[resolution] = float(mass[0]), moment[0]
+            self._known[resolution] = float(mass[0]), moment[0]
         return self._known[resolution]
 
     def _between_kinks(self, mean: np.ndarray, variance: float) -> tuple[np.ndarray, np.ndarray]:
