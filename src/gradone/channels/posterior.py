@@ -5,6 +5,10 @@ the formulas are like decides how the integral over z is done: regions alone, or
 variable (:mod:`.profiles`); a lattice, if the label is smooth enough for it (:mod:`.nodes`); roots
 along the edges of a lattice (:mod:`.crossings`). Every sample is refined on its own until two
 lattices agree, so that its posterior does not depend on the others.
+
+Three rules come first where they cover the label: regions between a few planes
+(:mod:`.signs`), quadratic functions (:mod:`.quadratic`) and products of powers
+(:mod:`.monomial`). ``benchmarks/bayes_amp.py`` shows what each of them is worth.
 """
 
 from __future__ import annotations
@@ -18,8 +22,12 @@ from .affine import affine_parts, affine_rule, updated
 from .crossings import crossing_rule
 from .formulas import Formula, formulas
 from .lines import is_never_zero
+from .monomial import NODES as SIMPLEX
+from .monomial import monomial, monomial_rule
 from .nodes import affine_axis, node_mean, node_rule
 from .profiles import lattice_rule, profiles, root_rule
+from .quadratic import NODES as CONTOUR
+from .quadratic import quadratic, quadratic_rule
 from .regions import Regions, region_rule
 from .sums import Moments, Rule, Sums, refined
 
@@ -42,13 +50,20 @@ class General:
         Variance of the label noise.
     resolution : int
         Number of times that every step is divided by two.
+    exact : bool
+        Whether rules may be used that cover some functions only; they are faster and as precise.
     """
 
-    def __init__(self, expression: Expression, noise: float, resolution: int = 0) -> None:
+    def __init__(
+        self, expression: Expression, noise: float, resolution: int = 0, *, exact: bool = True
+    ) -> None:
         self.expression, self.noise, self.resolution = expression, noise, resolution
+        self.exact = exact
         self.parts = formulas(expression)
         self._pieces = affine_parts(self.parts, noise)
         self._profiles = profiles(self.parts, noise)
+        self._quadratic = quadratic(self.parts, noise)
+        self._monomial = None if noise else monomial(self.parts)
         whole = (Formula(expression.tree, (), expression.r),)
         self._smooth = self.parts if has_jumps(expression.tree) else whole
         self._affine = affine_axis(self._smooth)
@@ -67,15 +82,18 @@ class General:
         """Moments at labels `y` (n,), prior means `omega` (n, k), covariance `V` (k, k)."""
         tolerance = _TOLERANCE / 4**self.resolution
         if self.noise:
-            return refined(self._noisy(V), y, omega, tolerance)
+            exact = self._exact(V)
+            rules = exact + self._noisy(V)
+            return refined(rules, y, omega, tolerance, geometric=len(exact))
         n, k = omega.shape
         found = Moments(np.empty(n), np.empty((n, k)), np.empty((n, k, k)), np.empty(n))
         which = self.atom(y)
         for number in range(-1, len(self.values)):
             own = which == number
             if own.any():
-                rules = self._density(V) if number < 0 else self._atom(V, number)
-                part = refined(rules, y[own], omega[own], tolerance)
+                exact = self._exact(V) if number < 0 else []
+                rules = exact + (self._density(V) if number < 0 else self._atom(V, number))
+                part = refined(rules, y[own], omega[own], tolerance, geometric=len(exact))
                 for whole, some in zip(found, part, strict=True):
                     whole[own] = some
         return found
@@ -112,7 +130,21 @@ class General:
         """Steps between the lines in some regions; 0, the closed form, if all of them are flat."""
         k = max(regions.law(V).spread.shape[1] for regions, V in found)
         steps = self._steps(_ACROSS, max(k - 1, 0))
-        return [0.0, *steps] if all(regions.is_flat for regions, _ in found) else steps
+        is_flat = self.exact and all(regions.is_flat for regions, _ in found)
+        return [0.0, *steps] if is_flat else steps
+
+    def _exact(self, V: np.ndarray) -> list[Rule]:
+        """Rules that need no lattice, for labels that are no atoms."""
+        part = self.parts[0]
+        if not self.exact:
+            return []
+        if self._profiles is not None and not self.noise:
+            return []  # roots of a function of one variable: nothing is left to integrate
+        if (form := self._quadratic) is not None:
+            return [quadratic_rule(form, part, self.noise, V, nodes) for nodes in CONTOUR]
+        if (product := self._monomial) is not None:
+            return [monomial_rule(product, part, V, steps) for steps in SIMPLEX[len(V)]]
+        return []
 
     def _atom(self, V: np.ndarray, number: int) -> list[Rule]:
         own = self._regions[number]
@@ -138,7 +170,7 @@ class General:
         if self._affine is None and self._profiles is not None:
             own = self._profiles[0]
             steps, across = self._steps(_NODES, 1), self._across((own.regions, own.given(V)[1]))
-            across = across[:1] * len(steps) if own.regions.is_flat else across
+            across = across[:1] * len(steps) if across[0] == 0 else across
             across += [across[-1]] * (len(steps) - len(across))
             pairs = zip(steps, across, strict=True)
             rules = [lattice_rule(own, noise, V, *pair) for pair in pairs]

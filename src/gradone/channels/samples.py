@@ -54,6 +54,8 @@ class SampleChannel:
         The target whose output is observed, of up to four directions and latent variables.
     resolution : int
         Number of times that the step of every rule inside is halved.
+    exact : bool
+        Whether rules may be used that cover some targets only. Without them a channel is a check.
 
     Examples
     --------
@@ -65,7 +67,7 @@ class SampleChannel:
     (2.734618428, 2.734618428)
     """
 
-    def __init__(self, target: Target, *, resolution: int = 0) -> None:
+    def __init__(self, target: Target, *, resolution: int = 0, exact: bool = True) -> None:
         self.target, self.r = target, target.r
         expression, self._basis = natural_frame(target.joint)
         self._rule: General | Probabilities
@@ -80,7 +82,7 @@ class SampleChannel:
                 f"{MAX_VARIABLES} can be done. Choose a target of fewer directions, or a learner "
                 "that need not know the link, as SpectralDirections or GiantStep."
             )
-        self._rule = General(expression, target.noise, resolution)
+        self._rule = General(expression, target.noise, resolution, exact=exact)
 
     def posterior(self, y: np.ndarray, omega: np.ndarray, V: np.ndarray) -> Posterior:
         """Posterior at labels `y` (n,), prior means `omega` (n, r), covariance `V` (r, r)."""

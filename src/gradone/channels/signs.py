@@ -73,8 +73,9 @@ def sign_moments(
         low, high = np.moveaxis(coefficients, axis, 0)
         coefficients = np.stack([(high + low) / 2, (high - low) / 2], axis=axis)
     mass, check, first, second = np.zeros(n), np.zeros(n), np.zeros((n, m)), np.zeros((n, m, m))
-    for chosen in itertools.product((0, 1), repeat=m):
-        weight, A = coefficients[:, *chosen], [i for i in range(m) if chosen[i]]
+    subsets = itertools.product((0, 1), repeat=m)
+    for weight, chosen in zip(coefficients.reshape(-1, 2**m).T, subsets, strict=True):
+        A = [i for i in range(m) if chosen[i]]
         if not weight.any():
             continue
         part, correlations = u[:, A], R[np.ix_(A, A)]
@@ -82,7 +83,7 @@ def sign_moments(
         mass, check = mass + weight * fine, check + weight * coarse
         gradient, curvature = _derivatives(part, correlations, _NODES[0])
         first[:, A] += weight[:, None] * gradient
-        second[:, *np.ix_(A, A)] += weight[:, None, None] * curvature
+        second[np.ix_(range(n), A, A)] += weight[:, None, None] * curvature
     return mass, first / scale, second / np.outer(scale, scale), check
 
 
