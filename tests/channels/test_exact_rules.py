@@ -51,9 +51,12 @@ def _ratio(a: float) -> float:
 @pytest.mark.parametrize("y", [-2.0, 0.05, 0.7, 6.0])
 def test_a_product_of_three(y):
     """The density of a product of two, scaled by the third."""
-    total = 2 * quad(
-        lambda z: norm.pdf(z) * k0(abs(y) / z) / (math.pi * z), 0, 12, limit=400, epsabs=1e-12
-    )[0]
+    total = (
+        2
+        * quad(
+            lambda z: norm.pdf(z) * k0(abs(y) / z) / (math.pi * z), 0, 12, limit=400, epsabs=1e-12
+        )[0]
+    )
     out = SampleChannel(Target("z1*z2*z3")).posterior(np.array([y]), np.zeros((1, 3)), np.eye(3))
     assert math.exp(out.log_z[0]) == pytest.approx(total, rel=3e-4)
     np.testing.assert_allclose(out.g, 0.0, atol=1e-9)

@@ -76,7 +76,7 @@ def monomial_rule(form: Monomial, part: Formula, V: np.ndarray, steps: int) -> R
     def rule(y: np.ndarray, omega: np.ndarray) -> tuple[Sums, Sums]:
         y, slope = part.relabeled(y)
         y = y / form.c
-        n, totals = len(y), np.zeros((2, len(y), 1 + k, 1 + k))
+        totals = np.zeros((2, len(y), 1 + k, 1 + k))
         top = np.log(np.abs(omega) + _REACH * deviation)
         low = np.log(np.maximum(np.abs(omega) - _REACH * deviation, 1e-99)) * powers
         with np.errstate(divide="ignore", invalid="ignore"):

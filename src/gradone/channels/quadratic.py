@@ -71,9 +71,7 @@ def quadratic(parts: tuple[Formula, ...], noise: float) -> Quadratic | None:
     return Quadratic(A, b, c)
 
 
-def quadratic_rule(
-    form: Quadratic, part: Formula, noise: float, V: np.ndarray, nodes: int
-) -> Rule:
+def quadratic_rule(form: Quadratic, part: Formula, noise: float, V: np.ndarray, nodes: int) -> Rule:
     """Rule for a quadratic function; the coarse one has every second node of the contour."""
     S = root(V)
     curvature, turn = np.linalg.eigh(S @ form.A @ S)
@@ -142,9 +140,7 @@ def _sums(
     return found[0], found[1]
 
 
-def _saddle(
-    gap: np.ndarray, beta: np.ndarray, curvature: np.ndarray, noise: float
-) -> np.ndarray:
+def _saddle(gap: np.ndarray, beta: np.ndarray, curvature: np.ndarray, noise: float) -> np.ndarray:
     """Real s (n,) at which K' is the label, by bisection: K' grows between two poles."""
     up, down = curvature.max(), curvature.min()
     scale = 1 / (2 * np.abs(curvature).max())
