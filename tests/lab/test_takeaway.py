@@ -7,8 +7,10 @@ import io
 import json
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -47,8 +49,13 @@ print("\\n@@" + json.dumps(eval(sys.argv[1], room)))
 def made_again(script: bytes, numbers: str) -> Any:
     """Value of an expression after a script has run alone, in a process without the lab."""
     command = [sys.executable, "-W", "error", "-c", DRIVER, numbers]
-    found = subprocess.run(command, input=script, capture_output=True, timeout=600, check=False)
-    assert found.returncode == 0, found.stderr.decode()[-2000:]
+    with tempfile.TemporaryDirectory() as folder:
+        found = subprocess.run(
+            command, input=script, capture_output=True, timeout=600, check=False, cwd=folder
+        )
+        assert found.returncode == 0, found.stderr.decode()[-2000:]
+        is_picture = b".save(" in script  # and it is drawn
+        assert is_picture == any(Path(folder).glob("*.pdf"))
     return json.loads(found.stdout.decode().rpartition("@@")[2])
 
 

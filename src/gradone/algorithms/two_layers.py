@@ -10,5 +10,5 @@ from ._depth import DepthCard
 class TwoLayersCard(DepthCard):
     """Network that finds the directions and must then fit a function of all of them."""
 
-    label, color = "two layers", "vermillion"
+    label, color = "two layers", "#117A8B"
     networks = ("two_layer",)

@@ -17,6 +17,9 @@ from ._curves import average as average
 from ._draw import draw as draw
 from ._draw import draw_first as draw_first
 from ._labels import plain_text as plain_text
+from ._looks import DASHES as DASHES
+from ._looks import MARKERS as MARKERS
+from ._looks import legend_of as legend_of
 from ._named import CHARTS as CHARTS
 from ._page import script as script
 from ._palette import CYCLE as CYCLE

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -106,29 +106,49 @@ class Looks:
         if len(values) > _SAMPLES_OF_ORDER + 1 and self.color != "source":
             places = np.linspace(0, len(values) - 1, _SAMPLES_OF_ORDER).round().astype(int)
             values = [values[i] for i in places]
-        found: list[Series] = []
-        if len(values) > 1:
-            for value in values:
-                name = str(value) if self.color == "source" else _words(self.color, value)
-                found.append(_sample(name, "line", color=self.colors[value], width=2.5))
-        kinds = dict.fromkeys(entry.part.is_theory for entry in entries)
+        colors = {
+            (str(v) if self.color == "source" else _words(self.color, v)): self.colors[v]
+            for v in values
+        }
         shapes = [s for s in self.shapes if any(self._shape(e) == s for e in entries)]
-        if len(shapes) > 1:
-            for shape in shapes:
-                place = self.shapes.index(shape)
-                name = ", ".join(
-                    str(v) if dim == "source" else _words(dim, v) for dim, v in shape if v != ""
-                )
-                if True in kinds:
-                    look: dict[str, Any] = {"dash": DASHES[place % len(DASHES)]}
-                    found.append(_sample(name, "line", **look))
-                else:
-                    look = {"marker": MARKERS[place % len(MARKERS)]}
-                    found.append(_sample(name, "points", **look))
-        if len(kinds) > 1:
-            found.append(_sample("theory", "line"))
-            found.append(_sample("simulation", "points"))
-        return found
+        words = {
+            ", ".join(
+                str(v) if dim == "source" else _words(dim, v) for dim, v in shape if v != ""
+            ): self.shapes.index(shape)
+            for shape in shapes
+        }
+        return legend_of(colors, words, {entry.part.is_theory for entry in entries})
+
+
+def legend_of(
+    colors: Mapping[str, str], shapes: Mapping[str, int], faces: Collection[bool]
+) -> list[Series]:
+    """Entries of a legend by factors, each of which has an entry only if it tells things apart.
+
+    Parameters
+    ----------
+    colors : mapping
+        Name to color.
+    shapes : mapping
+        Name to the place of its dash or marker in the lists of these.
+    faces : collection of bool
+        Whether there is theory (True), and simulation (False).
+
+    Examples
+    --------
+    >>> [one.name for one in legend_of({"AMP": "blue"}, {"$z_1$": 0, "$z_2$": 1}, {True, False})]
+    ['$z_1$', '$z_2$', 'theory', 'simulation']
+    """
+    found: list[Series] = []
+    if len(colors) > 1:
+        found += [_sample(name, "line", color=c, width=2.5) for name, c in colors.items()]
+    if len(shapes) > 1 and True in faces:
+        found += [_sample(n, "line", dash=DASHES[k % len(DASHES)]) for n, k in shapes.items()]
+    elif len(shapes) > 1:
+        found += [_sample(n, "points", marker=MARKERS[k % len(MARKERS)]) for n, k in shapes.items()]
+    if len(faces) > 1:
+        found += [_sample("theory", "line"), _sample("simulation", "points")]
+    return found
 
 
 def series_of(

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 
 from ..base.errors import BadData
-from ..charts import Axis, Chart, Series, line, points
+from ..charts import AXES, DASHES, MARKERS, WORDS, Axis, Chart, Series, legend_of, line, points
 from .contestants import source_color
-from .labels import AXES, QUANTITIES
 
 Events = Iterable[Mapping[str, Any]]
-_DASHES = ("solid", "dash", "dot", "dashdot")
-_MARKERS = ("circle", "square", "diamond", "triangle")
 _MANY = 40
 _NAMED = 8  # paths that have room in a legend
 _EMPTY = "this run has no numbers to draw yet: wait, or choose another quantity"
@@ -45,9 +43,10 @@ def run_chart(parameters: Mapping[str, Any], events: Events) -> Chart:
     if not series:
         raise BadData(_EMPTY)
     series.sort(key=lambda one: one.kind == "points")
-    top = max(float(np.nanmax(one.y)) for one in series)
+    series += _legend(labels, [key for key, rows in joined.items() if rows], quantity)
+    top = max(float(np.nanmax(one.y)) for one in series if one.y)
     is_share = quantity in ("recovery", "cosine2")
-    up = Axis(QUANTITIES[quantity], range=(0.0, 1.05 if is_share else 1.08 * top or 1.0))
+    up = Axis(WORDS[quantity], range=(0.0, 1.05 if is_share else 1.08 * top or 1.0))
     across = Axis(AXES[axis], "log" if axis == "time" else "linear")
     return Chart("", across, up, tuple(series), legend="below", origin=_origin(parameters))
 
@@ -64,10 +63,29 @@ def _series(
     place = int(part.removeprefix("z") or 1) - 1  # which direction
     if kind == "theory":
         name = f"{label}, theory{part and ', ' + part}"
-        return line(name, x, y, color=color, dash=_DASHES[place % 4])
-    # Many points, as those of a training, would hide the line if they were large.
-    marks: Any = {"marker": _MARKERS[place % 4], "size": 2.0 if len(x) > _MANY else 4.0}
-    return points(f"{label}{part and ', ' + part}, seed {seed}", x, y, e, color=color, **marks)
+        found = line(name, x, y, color=color, dash=DASHES[place % len(DASHES)])
+    else:
+        # Many points, as those of a training, would hide the line if they were large.
+        look: Any = {"marker": MARKERS[place % len(MARKERS)], "size": 2 if len(x) > _MANY else 4}
+        name = f"{label}{part and ', ' + part}, seed {seed}"
+        found = points(name, x, y, e, color=color, **look)
+    return replace(found, listed=False)
+
+
+def _legend(
+    labels: Mapping[str, str], keys: list[tuple[str, str, int]], quantity: str
+) -> list[Series]:
+    """What the page names: algorithms by their colors, directions in gray, theory and runs."""
+    colors = {labels[source]: source_color(source) for source, _, _ in keys}
+    sign = r"\cos^2\theta" if quantity == "cosine2" else "z"
+    numbers = sorted({int(part.removeprefix("z")) for _, part, _ in keys if part})
+    shapes = {f"${sign}_{{{k}}}$": k - 1 for k in numbers}
+    faces = {source.startswith("theory:") for source, _, _ in keys}
+    if len(colors) == 1:  # alone, its name is all that the legend says
+        return [line(name, (), (), color=color) for name, color in colors.items()] + legend_of(
+            {}, shapes, faces
+        )
+    return legend_of(colors, shapes, faces)
 
 
 def plane_chart(parameters: Mapping[str, Any], events: Events) -> Chart:
@@ -91,7 +109,7 @@ def plane_chart(parameters: Mapping[str, Any], events: Events) -> Chart:
             series.append(line(name, x, y, color=color, dash=dash))
     if not series:
         raise BadData(_EMPTY)
-    other = QUANTITIES["overlap"] if is_flat else "length outside the target"
+    other = "overlap with the second direction" if is_flat else "length outside the target"
     across, up = Axis("overlap with the first direction"), Axis(other)
     legend: Literal["below", "none"] = "below" if len(series) <= _NAMED else "none"
     return Chart("", across, up, tuple(series), legend=legend, origin=_origin(parameters))

@@ -9,17 +9,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..algorithms import Algorithm, Run
 from ..base.errors import BadData, GradoneError
-from ..charts import Axis, Chart, Series, line
+from ..charts import AXES, DASHES, WORDS, Axis, Chart, Panels, Series, line
 from ..theory import THEORIES
 from ..theory._registry import refusal
 from . import neurons
 from .contestants import first_value, predicted, source_color
-from .labels import AXES, QUANTITIES
 
 if TYPE_CHECKING:
     import xarray as xr
 
-_DASHES = ("dash", "dot", "dashdot", "solid")
+_GRADIENT = "cosine of gradient and target"
 
 
 class UnknownName(GradoneError, LookupError):
@@ -139,7 +138,7 @@ def _lines(card: Algorithm, curve: xr.Dataset) -> list[Curve]:
         parts = [(rf"$\cos^2\theta_{{{k}}}$", common.cosine2.sel(direction2=k)) for k in ranks]
         quantity = "cosine2"
     for place, (words, values) in enumerate(parts):
-        dash, label = _DASHES[place % 4], f"{card.label}, {words}"
+        dash, label = DASHES[place % 4], f"{card.label}, {words}"
         found.append(Curve(name, quantity, label, x, values.values.tolist(), color, dash))
     return found
 
@@ -185,22 +184,25 @@ def prediction_chart(
     sliders: Mapping[str, float],
     points: int,
     quantity: str = "",
-) -> Chart:
-    """Picture of theories, of one quantity or of all that they have."""
+) -> Chart | Panels:
+    """Picture of theories, of one quantity or with a panel for each that they have."""
     from ..targets.naming import find_target
 
     found = find_target(target, noise)
     lines = curves(found, theory, top, sliders, points)
     kept = [one for one in lines if one.quantity == quantity] or lines
     axis = predicted()[theory.partition(",")[0]].axis
-    names = list(dict.fromkeys(QUANTITIES[one.quantity] for one in kept))
-    values = [v for one in kept for v in one.y if math.isfinite(v)]
-    up = Axis(", ".join(names), range=(0.0, 1.08 * max(values, default=1.0) or 1.0))
-    series: tuple[Series, ...] = tuple(
-        line(one.name, one.x, one.y, color=one.color, dash=one.dash) for one in kept
-    )
     origin = {"target": repr(found), "theory": theory, "sliders": dict(sliders)}
-    return Chart("", Axis(AXES[axis]), up, series, legend="below", origin=origin)
+    charts = []
+    for name in dict.fromkeys(one.quantity for one in kept):
+        own = [one for one in kept if one.quantity == name]
+        top = max((v for one in own for v in one.y if math.isfinite(v)), default=1.0)
+        up = Axis(WORDS.get(name, _GRADIENT), range=(0.0, 1.08 * top or 1.0))
+        series: tuple[Series, ...] = tuple(
+            line(one.name, one.x, one.y, color=one.color, dash=one.dash) for one in own
+        )
+        charts.append(Chart("", Axis(AXES[axis]), up, series, legend="below", origin=origin))
+    return charts[0] if len(charts) == 1 else Panels("", tuple(charts), origin=origin)
 
 
 def finite(values: Any) -> list[float | None]:

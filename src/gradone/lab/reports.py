@@ -89,11 +89,8 @@ def of_prediction(quantity: str, **given: Any) -> bytes:
     chart = prediction_chart(quantity=quantity, **given)
     names = given["theory"].split(",")
     words = ", ".join(predicted()[name].label for name in names)
-    pictures = [
-        Panel(
-            "Curves of theories", chart, f"The curves show the limit of large dimension: {words}."
-        )
-    ]
+    text = f"The curves show the limit of large dimension: {words}."
+    pictures = [Panel("Curves of theories", one, text) for one in chart.panels]
     return _page(
         find_target(given["target"], given["noise"]),
         pictures=pictures,

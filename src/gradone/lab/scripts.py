@@ -53,7 +53,7 @@ def prediction_script(
 
     Examples
     --------
-    >>> print(prediction_script("z1*z2", None, "bayes_amp", 4.0, {}, 8).splitlines()[-2])
+    >>> print(prediction_script("z1*z2", None, "bayes_amp", 4.0, {}, 8).splitlines()[-3])
     curves["bayes_amp"] = gd.predict(target, "bayes_amp", alpha=places, on_failure="mark")
     """
     from ..targets.naming import find_target
@@ -76,7 +76,7 @@ def prediction_script(
         + f"places = {places(axis, top, points)!r}\n"
         + "curves = {}\n"
         + body
-        + "print(curves)\n"
+        + ("" if "giant = " in body else _DRAWN.format(axis=axis))
     )
 
 
@@ -84,7 +84,12 @@ _GRADIENTS = """\
 # The cosine of each gradient with each direction, over neurons of both signs of the readout.
 giant = curves["{name}"]
 cosines = (giant.gradient_cosine**2 * giant.share).sum("neuron") ** 0.5
-print(cosines)
+found = cosines.to_dataset(name="gradient").assign_attrs(giant.attrs)
+gd.draw(found, x="batch_ratio").save("curves.pdf")
+"""
+_DRAWN = """\
+last = [one.isel(step=-1) if "step" in one.dims else one for one in curves.values()]
+gd.draw(*last, x="{axis}").save("curves.pdf")  # y=... draws another quantity
 """
 
 
@@ -118,7 +123,8 @@ def _race_script(parameters: Mapping[str, Any]) -> str:
         + "    )\n"
         + "    for seed in seeds\n"
         + "}\n"
-        + "print(theory, simulation)\n"
+        + "picture = gd.draw(theory, *simulation.values())\n"
+        + 'picture.save("race.pdf")\n'
     )
 
 
@@ -143,7 +149,8 @@ def _training_script(parameters: Mapping[str, Any]) -> str:
         + f"target = {_target(given['target'], given['noise'])}\n"
         + "runs, flows = {}, {}  # the neurons start from overlaps M and norms Q\n"
         + body
-        + "print(runs, flows)\n"
+        + 'picture = gd.draw("overlap-vs-time", *flows.values(), *runs.values())\n'
+        + 'picture.save("neurons.pdf")\n'
     )
 
 

@@ -69,7 +69,7 @@ export function drawTraces(place, traces, layout) {
     traces.map(seen),
     {
       font: font(),
-      height: (isNarrow ? 310 : rem(23)) + room,
+      height: (isNarrow ? 310 : rem(23)) * (layout.yaxis2 ? 1.5 : 1) + room,
       margin: { l: isNarrow ? 52 : 64, r: 14, t: 10, b: 56 + room },
       ...papers(),
       legend: {
@@ -86,6 +86,7 @@ export function drawTraces(place, traces, layout) {
       ...layout,
       xaxis: titled(axis, layout.xaxis),
       yaxis: titled(axis, layout.yaxis),
+      ...(layout.yaxis2 ? { yaxis2: titled(axis, layout.yaxis2) } : {}),
     },
     CONFIG,
   );
@@ -144,13 +145,10 @@ export function across(axis, xs) {
 }
 
 /** Vertical axis: shares end at one, errors begin at zero. */
-export function up(quantities) {
-  const isShare = quantities.every((one) => ["cosine2", "recovery", "gradient"].includes(one));
+export function up(quantity) {
+  const isShare = ["cosine2", "recovery", "gradient"].includes(quantity);
   // A title that is longer than its axis would be cut.
-  const text =
-    quantities.length > 1
-      ? `error, ${quantities.includes("recovery") ? "recovery" : "squared cosines"}`
-      : QUANTITIES[quantities[0]].replace(" with the hidden directions", "");
+  const text = QUANTITIES[quantity].replace(" with the hidden directions", "");
   return { title: { text }, ...(isShare ? { range: [0, 1.05] } : { rangemode: "tozero" }) };
 }
 

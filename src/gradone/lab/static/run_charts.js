@@ -43,7 +43,7 @@ export function drawRun(plot, events, asked, quantity, shown) {
       asked.axis,
       kept.flatMap((one) => one.rows.map((row) => row[0])),
     ),
-    yaxis: up([quantity]),
+    yaxis: up(quantity),
   });
   return words(asked, shown, without, quantity, isMany);
 }

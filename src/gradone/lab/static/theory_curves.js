@@ -52,30 +52,29 @@ export function choices(kind, axis) {
 function drawCurves(plot, series, axis, quantity) {
   const kept = series.filter((one) => quantity === "both" || one.quantity === quantity);
   const drawn = kept.length ? kept : series;
-  const isMixed = new Set(drawn.map((one) => one.quantity)).size > 1;
+  const quantities = [...new Set(drawn.map((one) => one.quantity))];
   const traces = drawn.map((one) => {
-    // Alone on its picture, the first direction need not be dashed.
-    const isRanked = ["cosine2", "recovery"].includes(one.quantity);
-    const dash =
-      isMixed || !isRanked
-        ? one.dash
-        : { dash: "solid", dot: "dash", dashdot: "dot", solid: "dashdot" }[one.dash];
-    const name = plain(isMixed && one.quantity === "test_mse" ? `${one.name}, test error` : one.name);
+    const name = plain(one.name);
     return {
       x: one.x,
       y: one.y,
+      // Each quantity has an axis of its own.
+      yaxis: one.quantity === quantities[0] ? "y" : "y2",
       name,
       mode: "lines",
       type: "scatter",
-      line: { color: one.color, width: 2.6, dash },
+      line: { color: one.color, width: 2.6, dash: one.dash },
       hovertemplate: `${name}<br>%{x:.3g}, %{y:.4g}<extra></extra>`,
     };
   });
+  const xaxis = across(
+    axis,
+    drawn.flatMap((one) => one.x),
+  );
+  if (quantities.length === 1) return drawTraces(plot, traces, { xaxis, yaxis: up(quantities[0]) });
   return drawTraces(plot, traces, {
-    xaxis: across(
-      axis,
-      drawn.flatMap((one) => one.x),
-    ),
-    yaxis: up([...new Set(drawn.map((one) => one.quantity))]),
+    xaxis: { ...xaxis, anchor: "y2" },
+    yaxis: { ...up(quantities[0]), domain: [0.54, 1] },
+    yaxis2: { ...up(quantities[1]), domain: [0, 0.46] },
   });
 }
