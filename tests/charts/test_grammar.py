@@ -304,3 +304,10 @@ def test_several_quantities_are_several_panels():
         "test error",
         "squared cosines",
     ]
+
+
+def test_a_few_points_of_an_unfinished_curve_are_not_joined():
+    joined = toy(test_mse=A).expand_dims(source=["theory:toy"])
+    ends = joined.assign_coords(outcome=("source", ["3 of 25 points within the budget"]))
+    assert gd.draw(ends).series[0].kind == "points"
+    assert gd.draw(joined.assign_coords(outcome=("source", ["done"]))).series[0].kind == "line"

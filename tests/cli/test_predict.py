@@ -10,6 +10,7 @@ import xarray as xr
 from typer.testing import CliRunner
 
 import gradone as gd
+from gradone.base.errors import BadData
 from gradone.cli import app
 
 runner = CliRunner()
@@ -147,3 +148,30 @@ def test_ranges_have_three_parts():
     result = predict("z1", "bayes_amp", "--alpha", "1:2")
     assert result.exit_code == 2
     assert "start:stop:count, for example 1:2:5" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["predict", "sight", "depth", "--kappa", "1:3:9"],
+        ["predict", "z+He3(z)", "gradient_spike", "--step-size", "1:3:3", "--batch-ratio", "2"],
+        ["predict", "z", "random_features", "--alpha", "3", "--width-ratio", "0.3:6:5",
+         "--ridge", "1e-3"],
+    ],
+    ids=lambda arguments: arguments[2],
+)  # fmt: skip
+def test_whatever_was_varied_is_drawn(arguments, tmp_path):
+    file = tmp_path / "picture.svg"
+    answer = runner.invoke(app, [*arguments, "--plot", str(file)])
+    assert answer.exit_code == 0, answer.output
+    series = json.loads(file.with_suffix(".json").read_text())["series"]
+    assert all(len(one["x"]) >= 3 for one in series)
+
+
+def test_a_picture_of_an_unknown_kind_is_refused_before_the_work(monkeypatch, tmp_path):
+    work = lambda *a, **k: pytest.fail("the simulation began")  # noqa: E731
+    monkeypatch.setattr("gradone.experiments.simulate.simulate", work)
+    given = ["simulate", "z", "sir", "--d", "10", "--alpha", "4", "--plot", "out.xyz"]
+    answer = runner.invoke(app, given)
+    assert isinstance(answer.exception, BadData) or "a picture ends in" in answer.output
+    assert "out.xyz" in f"{answer.exception} {answer.output}"

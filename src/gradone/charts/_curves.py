@@ -75,6 +75,11 @@ class Part:
         return not self.source.startswith("simulation:")
 
     @property
+    def is_unfinished(self) -> bool:
+        """Whether a comparison could not compute all of its points."""
+        return self._carried("outcome") not in ("", "done")
+
+    @property
     def algorithm(self) -> str:
         """Name without the kind."""
         return self.source.rpartition(":")[2]

@@ -16,6 +16,7 @@ DASHES = ("solid", "dash", "dot", "dashdot")
 MARKERS = ("circle", "square", "triangle", "diamond", "down", "star")
 _NAMED = 4  # more entries than these are named by their color, their shape and their kind
 _SAMPLES_OF_ORDER = 5  # entries of a long ordered family that the legend names
+_FEW = 12  # points of an unfinished curve that a line does not join
 _MANY = 40  # points that would hide a line if they were large
 _ALIKE = 0.01  # of the height of the chart: lines nearer than this hide each other
 
@@ -81,7 +82,9 @@ class Looks:
         look: dict[str, Any] = {"color": self.colors[value]}
         if not entry.part.is_theory:
             return look | {"marker": marker, "size": 2.5 if len(entry.x) > _MANY else 4.0}
-        if len(entry.x) == 1:  # a line through one point is nothing to see
+        # A line through one point is nothing to see; through a few of an unfinished curve it would
+        # invent what lies between.
+        if len(entry.x) == 1 or (entry.part.is_unfinished and len(entry.x) <= _FEW):
             return look | {"marker": marker, "hollow": True, "size": 6.0}
         return look | {"dash": dash}
 

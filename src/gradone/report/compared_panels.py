@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from ..algorithms import ALGORITHMS, all_cards, look_of
-from ..charts import Axis, Chart, Series, color_of, hline, line, points, vline
+from ..base.errors import BadData
+from ..charts import Axis, Chart, Series, draw, hline, line, vline
 from ..experiments.places import thresholds
-from .panel import MARKERS, Panel, from_zero
+from .panel import Panel, from_zero
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -100,35 +99,11 @@ def depth_limit(study: Study) -> Panel | None:
 
 def _compared(comparison: xr.Dataset, variable: str) -> list[Series]:
     """Lines of theories and points of simulations, in the colors of the algorithms."""
-    found: list[Series] = []
-    if variable not in comparison:
-        return found
-    axis = "kappa" if "kappa" in comparison.dims else "alpha"
-    for source in map(str, comparison.source.values):
-        part = comparison.sel(source=source)
-        values, errors = part[variable], part[f"{variable}_err"]
-        parts = [(values, errors)]
-        if "direction2" in values.dims:
-            parts = [
-                (values.sel(direction2=k), errors.sel(direction2=k))
-                for k in values.direction2.values.tolist()
-            ]
-        # The largest cosine is the upper one: a single entry of the legend is enough.
-        names = [_name(source), *[""] * len(parts)]
-        color = str(part.color.item()) or color_of(source)
-        for place, (name, (value, error)) in enumerate(zip(names, parts, strict=False)):
-            y = value.values
-            known = np.isfinite(y)
-            if not known.any():
-                continue
-            x, e = part[axis].values[known], np.nan_to_num(error.values[known])
-            if not source.startswith("theory:"):
-                look = {"color": color, "marker": MARKERS[place % 4]}
-                found.append(points(name, x, y[known], e, **look))
-            else:
-                dash = ("solid", "dash", "dot", "dashdot")[place % 4]
-                found.append(line(name, x, y[known], color=color, dash=dash))
-    return sorted(found, key=lambda one: one.kind == "points")
+    whole = comparison.drop_vars("outcome", errors="ignore")  # coarse curves are lines here
+    try:
+        return list(draw(whole, y=variable).panels[0].series)
+    except BadData:  # no source has a number of it yet
+        return []
 
 
 def _chart(

@@ -49,7 +49,8 @@ def _recovery(axis: str, theory: Any, runs: list[xr.Dataset]) -> Chart:
     series: list[Series] = []
     for one, is_theory in ((theory, True), *((run, False) for run in runs)):
         if one is not None:
-            series += _recoveries(_with_recovery(one), axis, is_theory)
+            along = one.squeeze("alpha") if "alpha" in one.dims else one
+            series += _recoveries(along, axis, is_theory)
     across = _time_axis(series) if axis == "time" else Axis("steps")
     return Chart(
         "", across, Axis("recovery $R_k$", range=(0.0, 1.05)), tuple(series), legend="below"
@@ -126,17 +127,3 @@ def _recoveries(curve: xr.Dataset, axis: str, is_theory: bool) -> list[Series]:
         else:
             found.append(points(f"$z_{{{k}}}$, simulation", x[keep], y, e, color=color))
     return found
-
-
-def _with_recovery(curve: xr.Dataset) -> xr.Dataset:
-    """Curve with the recovery of each direction, from overlaps and norms."""
-    if "alpha" in curve.dims:
-        curve = curve.squeeze("alpha")
-    if "recovery" in curve:
-        return curve
-    M = curve["overlap"].transpose("step", "neuron", "direction").values
-    Q = curve["norm"].transpose("step", "neuron", "neuron2").values
-    squares = np.einsum("sjk,sjl,slk->sk", M, np.linalg.pinv(Q, hermitian=True), M)
-    value = np.sqrt(np.clip(squares, 0.0, 1.0))
-    dims = ("step", "direction")
-    return curve.assign(recovery=(dims, value), recovery_err=(dims, np.zeros_like(value)))

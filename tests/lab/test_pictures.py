@@ -1,0 +1,48 @@
+"""Pictures that are taken away from the lab are those of the screen."""
+
+from gradone.algorithms import all_cards
+from gradone.charts import Panels, check_color
+from gradone.lab.pictures import run_chart
+from gradone.lab.predictions import prediction_chart
+
+SEEDS = (0, 1)
+
+
+def events():
+    """A race of two algorithms with two directions and two seeds, as the page hears of it."""
+    for source in ("theory:bayes_amp", "simulation:bayes_amp", "simulation:spectral_directions"):
+        for seed in SEEDS if source.startswith("simulation") else (0,):
+            parts = [
+                {"quantity": "cosine2", "name": f"z{k}", "x": [1.0, 2.0], "y": [0.1, 0.9 / k],
+                 "error": [0.0, 0.0]}
+                for k in (1, 2)
+            ]  # fmt: skip
+            label = source.partition(":")[2]
+            yield {"kind": "curve", "source": source, "label": label, "seed": seed, "parts": parts}
+
+
+def test_a_race_has_the_legend_of_the_page():
+    chart = run_chart({"quantity": "cosine2", "axis": "alpha"}, events())
+    assert len([one for one in chart.series if one.x]) == 2 + 2 * 2 * 2
+    assert [one.name for one in chart.series if one.listed] == [
+        "bayes_amp",
+        "spectral_directions",
+        r"$\cos^2\theta_{1}$",
+        r"$\cos^2\theta_{2}$",
+        "theory",
+        "simulation",
+    ]
+
+
+def test_errors_and_cosines_never_share_an_axis():
+    picture = prediction_chart("z1**2", None, "bayes_amp", 2.0, {}, 2)
+    assert isinstance(picture, Panels)
+    assert [chart.y.label for chart in picture.charts] == ["test error", "squared cosines"]
+    only = prediction_chart("z1**2", None, "bayes_amp", 2.0, {}, 2, "cosine2")
+    assert only.y.label == "squared cosines"
+
+
+def test_algorithms_of_one_picture_differ_in_color():
+    raced = [card for card in all_cards() if card.prominence != "asked"]
+    colors = [check_color(card.color) for card in raced]
+    assert len(set(colors)) == len(colors)
