@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -251,8 +252,9 @@ def _title(parts: Sequence[Part]) -> str:
     if len(texts) > 1:
         return ""
     formulas = [f"${part.data.attrs['latex']}$" for part in parts if part.data.attrs.get("latex")]
-    if formulas and len(plain_text(formulas[0])) <= _LONG:
-        return formulas[0]
+    with contextlib.suppress(BadData):  # a formula beyond the labels' subset of LaTeX
+        if formulas and len(plain_text(formulas[0])) <= _LONG:
+            return formulas[0]
     text = texts.pop().replace("$", "").replace("\\", "")
     return text if len(text) <= _LONG else f"{text[:_LONG]} …"
 

@@ -101,7 +101,7 @@ def _compared(comparison: xr.Dataset, variable: str) -> list[Series]:
     """Lines of theories and points of simulations, in the colors of the algorithms."""
     whole = comparison.drop_vars("outcome", errors="ignore")  # coarse curves are lines here
     try:
-        return list(draw(whole, y=variable).panels[0].series)
+        return list(draw(whole, y=variable, title="").panels[0].series)
     except BadData:  # no source has a number of it yet
         return []
 
