@@ -212,16 +212,13 @@ def exponent_cards(
 
 
 def _card(name: str, value: str, why: str) -> tuple[str, str, str]:
-    """Row of an analysis with its unit in the name and its error beside the reason.
+    """Row of an analysis with its unit in the name.
 
     Examples
     --------
-    >>> _card("first direction opens at", "n/d = 0.575 ± 3e-04", "")
-    ('first direction opens at n/d', '0.575', '± 3e-04')
+    >>> _card("first direction opens at", "n/d = 0.5752(1)", "")
+    ('first direction opens at n/d', '0.5752(1)', '')
     """
     if value.startswith("n/d = "):
         name, value = f"{name} n/d", value.removeprefix("n/d = ")
-    value, sign, error = value.partition(" ± ")
-    if "." in value:
-        value = f"{float(value):.7g}"
-    return name, value, "; ".join(filter(None, [f"± {error}" if sign else "", why]))
+    return name, value, why
