@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..base.errors import TooLarge
 from ..base.estimate import Estimate
 from ..targets.target import Target
 from .memory import MEMORY
@@ -51,7 +52,9 @@ _RESOLVED_VALUES = {1: 1e-3, 2: 3e-3, 3: 3e-2, 4: 0.15}
 _LARGEST = 1e7  # number of entries of a table; a mirror halves it, and saves as much time again
 _LADDER = 0.85  # ratio of the steps that tables may have: posteriors of similar width share one
 _FARTHEST = 5.0  # prior mean, in standard deviations
-_WIDER, _KINKS = 4 / 3, 0.25  # steps of prior means in a coarse rule, and where there are kinks
+_WIDER = 4 / 3  # steps of prior means in a coarse rule
+_KINKS = {1: 0.25, 2: 0.25, 3: 0.25, 4: 1.0}  # the same where there are kinks, by directions
+_MOST = 2e8  # numbers at once
 _TILT = 0.1  # largest distance from a known frame in a coarse rule, as a share of the room
 _POWER_ERROR = 6e-4  # relative, of the mean square of labels
 _EVIDENCE_ERROR = 2e-4  # of the mean log evidence of labels that are cut into slices
@@ -151,8 +154,10 @@ class ChannelAverages:
         """Averages at `M` with all corrections, and what each source of error changes in them."""
         rules = Rule(), Rule(stretch=_WIDER), Rule(merge=True), Rule(fewer=True)
         plain, wide, rough, fewer = (self._averages(M, rule) for rule in rules)
-        blocks = [self._averages(M, Rule(block=i)) for i in range(4)]
-        noise = scaled(_sum(blocks).plus(plain, -4.0), _SQUARED_NOISE / 4)
+        # Along one axis points are regular: two blocks say as much as four.
+        count = 2 if self.labels.dimension == 1 else 4
+        blocks = [self._averages(M, Rule(block=4 // count * i)) for i in range(count)]
+        noise = scaled(_sum(blocks).plus(plain, -count), _SQUARED_NOISE / count)
         sources = [
             noise,
             Averages(*(np.std(parts, axis=0, ddof=1) for parts in zip(*blocks, strict=True))),
@@ -206,7 +211,8 @@ class ChannelAverages:
     def label_error(self, M: np.ndarray) -> Estimate:
         """Probability that the most probable value of a discrete label is wrong."""
         place = self._place(M)
-        rules = Rule(stretch=_KINKS), Rule(stretch=2 * _KINKS), Rule(stretch=_KINKS, fewer=True)
+        step = _KINKS[self.r]
+        rules = Rule(stretch=step), Rule(stretch=2 * step), Rule(stretch=step, fewer=True)
         fine, wide, fewer = (self._wrong(place, rule) for rule in rules)
         # The most probable value changes where the integrand has a kink: an error of second order.
         change = (fine - wide) / 3
@@ -312,6 +318,13 @@ class ChannelAverages:
             self._prior_means(m, axes, stretch, half)
             for m, half in zip(at.overlaps, halved, strict=True)
         ]
+        numbers = np.prod([float(len(w)) for _, w in rules]) * values.shape[-1]
+        if numbers * len(orders(self.r, order)) > _MOST:
+            raise TooLarge(
+                f"averages of {self.r} directions at overlaps {np.round(at.overlaps, 4).tolist()} "
+                f"need {numbers:.1g} prior means times labels, and {_MOST:.1g} numbers are the "
+                "most; ask for fewer samples per dimension, or for a target of fewer directions"
+            )
         weight = np.ones(1)
         for _, w in rules:
             weight = np.multiply.outer(weight, w).ravel()

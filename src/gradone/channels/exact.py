@@ -35,7 +35,7 @@ from .tables import orders
 _OF_PRIOR, _OF_POSTERIOR = 0.35, 0.45  # steps of prior means, in both standard deviations
 _FARTHEST = 6.0  # prior mean, in standard deviations
 _WIDER = 4 / 3  # steps of a rule with which the usual one is compared
-_KINKS = 0.25  # steps where integrands have kinks
+_KINKS = 0.125  # steps where integrands have kinks
 _BLOCK = 2**17  # prior means times labels at once
 _ROUNDING = 1e-10  # relative
 _NOISE_STEP, _NOISE_REACH = 0.4, 7.0  # of noisy labels, in standard deviations of the noise
@@ -131,7 +131,8 @@ class ExactAverages:
         fine, wide, wider = (self._mean(M, wrong, 0, k * finest)[0] for k in (1, 2, 4))
         # The most probable value changes where the integrand has a kink: an error of second order.
         value, rough = fine + (fine - wide) / 3, wide + (wide - wider) / 3
-        return Estimate(max(float(value), 0.0), float(abs(value - rough)) + 1e-9, "quadrature")
+        error = float(abs(value - rough) + abs(fine - wide) / 3) + 1e-9  # kinks between nodes, too
+        return Estimate(max(float(value), 0.0), error, "quadrature")
 
     # ---- one evaluation
 

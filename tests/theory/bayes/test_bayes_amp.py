@@ -1,13 +1,20 @@
 """State evolution of Bayes-AMP against closed forms, reference values and invariances."""
 
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy.special import erf, erfc
 
 import gradone as gd
 from gradone.channels.averages import ChannelAverages
+from gradone.channels.moments import scaled
 from gradone.theory.bayes._fixed_points import StateEvolution
 from gradone.theory.bayes._state_evolution import overlap_step
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "channels"))
+from test_boxes import parity_series
 
 REFERENCE = [  # target, noise, alpha, eigenvalues of M, tolerance
     ("sign(z1*z2)", 0.0, 3.0, (0.242706, 0.242706), 1e-4),
@@ -66,13 +73,13 @@ def test_the_parity_obeys_its_closed_map(alpha):
     for _ in range(300):
         q_hat = alpha * parity_information(2, q)
         q = q_hat / (1 + q_hat)
-    assert abs(state.overlap.values[0, 0, 0] - q) < error < 2e-4
+    assert abs(state.overlap.values[0, 0, 0] - q) < error < 1e-5
 
 
 def test_errors_of_the_parity_are_those_of_the_closed_form():
     state = gd.predict("sign(z1*z2)", "bayes_amp", alpha=4.0)
-    assert float(state.test_mse[0]) == pytest.approx(0.80169, abs=1e-4)
-    assert float(state.zero_one_error[0]) == pytest.approx(0.32424, abs=1e-4)
+    assert float(state.test_mse[0]) == pytest.approx(0.80169, abs=1e-5)
+    assert float(state.zero_one_error[0]) == pytest.approx(0.32424, abs=1e-5)
 
 
 def test_a_fixed_point_that_the_iteration_reaches_is_stable():
@@ -161,7 +168,7 @@ def test_relabeling_the_output_changes_no_overlap():
     plain = gd.predict("sign(z1*z2)", "bayes_amp", alpha=4.0)
     other = gd.predict("exp(3 - sign(z1*z2))", "bayes_amp", alpha=4.0)
     error = float(plain.overlap_err.max() + other.overlap_err.max())
-    assert error < 3e-4
+    assert error < 1e-5
     assert other.overlap.values == pytest.approx(plain.overlap.values, abs=error)
 
 
@@ -185,6 +192,68 @@ def test_both_starts_agree_without_a_hard_phase():
     for start in ("uninformed", "informed"):
         state = gd.predict("sign(z1*z2)", "bayes_amp", alpha=4.0, start=start)
         assert float(state.overlap[0, 0, 0]) == pytest.approx(0.643841, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("alpha", "overlap"), [(13.3, 0.9433), (13.8, 0.9596), (14.0, 0.96325), (16.0, 0.9805)]
+)
+def test_the_informed_branch_of_a_parity_of_four(alpha, overlap):
+    """Would catch: narrow posteriors of four directions extrapolated (0 +- 1e-7 at 13.3)."""
+    state = gd.predict("sign(z1*z2*z3*z4)", "bayes_amp", alpha=alpha, start="informed")
+    assert state.converged.all()
+    assert float(state.overlap_err.max()) < 1e-5
+    assert state.overlap.values[0] == pytest.approx(overlap * np.eye(4), abs=6e-5)
+
+
+def test_a_fixed_point_that_errors_hide_is_in_the_error():
+    """A rule whose errors close the branch: it finds nothing, and says what it may have missed."""
+    target = gd.Target("sign(z1*z2*z3*z4)")
+    evolution = StateEvolution(target)
+    exact = evolution.channel
+
+    class Rough:
+        """Averages that are 10 % low, and say so."""
+
+        def at(self, M, *, coarse=False):
+            return scaled(exact.at(M, coarse=coarse), 0.9)
+
+        def estimate(self, M):
+            found = self.at(M)
+            return found, [scaled(found, 0.15)]
+
+        responses, growth = exact.responses, exact.growth
+
+    evolution.channel = Rough()
+    point = evolution.informed(13.3)
+    assert point.M[0, 0] == 0
+    assert point.error > 0.8
+    assert "another fixed point" in point.status
+
+
+def parity_point(r, alpha):
+    """Largest fixed point of the closed map of sign(z1 ... zr), by plain iteration."""
+    q = 1 - 1e-6
+    for _ in range(400):
+        J = alpha * parity_series(r, q)[0]
+        q, last = J / (1 + J), q
+        if abs(q - last) < 1e-9:
+            break
+    return q
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("r", [1, 2, 3, 4])
+def test_forty_points_of_parities(r):
+    """Ten points for each parity, on the informed branch, against series of error functions."""
+    alphas = np.geomspace([1.0, 3.0, 8.9, 13.4][r - 1], 30.0, 10)
+    text = "sign(" + "*".join(f"z{i + 1}" for i in range(r)) + ")"
+    state = gd.predict(text, "bayes_amp", alpha=alphas, start="informed")
+    for alpha, M, error in zip(
+        alphas, state.overlap.values, state.overlap_err.values.max(axis=(1, 2)), strict=True
+    ):
+        assert error < 1e-4
+        gap = np.abs(M - parity_point(r, alpha) * np.eye(r)).max()
+        assert gap < error + 2e-6  # what the series leaves out
 
 
 def test_bad_input():

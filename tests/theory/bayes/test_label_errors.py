@@ -11,14 +11,14 @@ from scipy.stats import ncx2
 
 import gradone as gd
 from gradone.base.seeds import stream
-from gradone.channels.averages import ChannelAverages
+from gradone.channels.rules import channel_averages
 
 PERFECT = 1 - 1e-6
 SIGMAS = 5.0  # two-sided 6e-7
 
 
 def error_of(text, M):
-    return ChannelAverages(gd.Target(text)).label_error(np.asarray(M, dtype=float))
+    return channel_averages(gd.Target(text)).label_error(np.asarray(M, dtype=float))
 
 
 def angle(q):
