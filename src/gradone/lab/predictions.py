@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..algorithms import Algorithm, Run
@@ -76,8 +76,8 @@ def chosen(theory: str, sliders: Mapping[str, float]) -> dict[str, dict[str, flo
     return found
 
 
-def places(axis: str, top: float, points: int) -> list[float]:
-    """Places of the axis at which a theory is evaluated.
+def places(axis: str, top: float, points: int, target: Any = None) -> list[float]:
+    """Places of the axis at which a theory is evaluated; of n/d also beside each threshold.
 
     Examples
     --------
@@ -89,7 +89,17 @@ def places(axis: str, top: float, points: int) -> list[float]:
         return [top / 50 * ratio**i for i in range(points - 1)] + [top]
     if axis == "kappa":  # plateaus are known at once: enough places to draw their edges
         return [0.6 + (top - 0.6) * i / 120 for i in range(121)]
-    return [top * i / points for i in range(1, points + 1)]
+    even = [top * i / points for i in range(1, points + 1)]
+    return sorted({*even, *(p for t in opened(target) for p in (0.985 * t, 1.03 * t) if p < top)})
+
+
+def opened(target: Any) -> list[float]:
+    """Values of n/d at which stages open, as far as the analysis knows."""
+    from ..analysis.analyze import analyze
+    from ..experiments.places import thresholds
+    from .answers import or_reason
+
+    return [] if target is None else thresholds(or_reason(analyze, target))
 
 
 def run_of(
@@ -100,7 +110,7 @@ def run_of(
     settings: dict[str, Any] = dict(values)
     if card.axis == "time":
         settings |= {"points": 1024, **neurons.student(target)}
-    return card, Run(target, card.axis, places(card.axis, top, points), settings=settings)
+    return card, Run(target, card.axis, places(card.axis, top, points, target), settings=settings)
 
 
 def curves(
@@ -168,12 +178,27 @@ def prediction(
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
-        found = curves(find_target(target, noise), theory, top, sliders, points)
+        whole = find_target(target, noise)
+        found = curves(whole, theory, top, sliders, points)
     return {
+        "marks": _marks(whole, found),
         "notes": list(dict.fromkeys(str(warning.message) for warning in caught)),
         "theory": theory,
         "series": [{**one._asdict(), "y": finite(one.y)} for one in found],
     }
+
+
+def _marks(target: Any, found: Sequence[Curve]) -> dict[str, Any]:
+    """Where stages open, and the error of who predicts the mean, for curves along n/d."""
+    from ..targets.summary import summarize
+
+    if not any(one.quantity in ("test_mse", "cosine2") for one in found):
+        return {"thresholds": [], "level": None}
+    if predicted()[found[0].theory].axis != "alpha":
+        return {"thresholds": [], "level": None}
+    variance = summarize(target, d=16).variance
+    level = None if variance is None else variance.value + target.noise
+    return {"thresholds": opened(target), "level": level}
 
 
 def prediction_chart(

@@ -58,7 +58,14 @@ def file(content: bytes, suffix: str) -> Response:
 async def the_zoo() -> list[ZooEntry]:
     """Targets of the literature, each with one sentence."""
     return [
-        ZooEntry(name=e.name, section=e.section, formula=e.label, shows=e.shows)
+        ZooEntry(
+            name=e.name,
+            section=e.section,
+            formula=e.label,
+            shows=e.shows,
+            typed=e.formula if e.kind == "Target" else e.name,
+            noise=e.noise,
+        )
         for e in zoo().entries.values()
     ]
 

@@ -74,6 +74,8 @@ class ZooEntry(BaseModel):
     section: str
     formula: str
     shows: str
+    typed: str
+    noise: float
 
 
 class Verdict(BaseModel):
@@ -109,6 +111,7 @@ class Sources(BaseModel):
 class Curve(BaseModel):
     """Numbers of theories."""
 
+    marks: dict[str, Any]
     notes: list[str]
     theory: str
     series: list[dict[str, Any]]

@@ -160,8 +160,25 @@ def test_the_zoo_is_a_menu(open_page: Open) -> None:
     assert {one.get_attribute("value") for one in menu} == known | {""}
     assert all(": " in one.inner_text() for one in menu[1:])  # one sentence each
     page.select_option("#zoo", "parity2")
-    page.wait_for_selector('#panel-target[data-target="parity2"]')
+    page.wait_for_selector('#panel-target[data-target="sign(z1*z2)"]')  # it can be edited
     assert "pi**2/4" in page.inner_text("#about")
+
+
+def test_an_empty_target_says_what_to_do(open_page: Open) -> None:
+    page = open_page("?target=z1*z2")
+    page.wait_for_selector(READY)
+    page.fill("#target", "")
+    expect(page.locator("#mistake")).to_contain_text("Type a target, for example z1*z2")
+
+
+def test_back_goes_to_the_last_tab(open_page: Open) -> None:
+    page = open_page("?target=z1*z2")
+    page.wait_for_selector(READY)
+    page.click("#tab-plan")
+    expect(page.locator("#panel-plan")).to_be_visible()
+    page.go_back()
+    expect(page.locator("#panel-target")).to_be_visible()
+    expect(page.locator("#panel-plan")).to_be_hidden()
 
 
 def test_a_deep_target_has_its_levels(open_page: Open) -> None:

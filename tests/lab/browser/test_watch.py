@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -127,10 +128,10 @@ def test_a_second_tab_sees_the_same_run(open_page: Open) -> None:
         expect(page.locator("#watch-plot")).to_have_attribute("data-pieces", "13")
 
 
-def test_a_forgotten_run_says_so(open_page: Open) -> None:
-    page = open_page("?tab=watch&target=z1&run=nothing", refused=(404,))
-    expect(page.locator("#watch-state.bad")).to_contain_text("forgotten")
-    assert "run=" not in page.url
+def test_a_forgotten_run_is_made_again_from_its_address(open_page: Open) -> None:
+    given = "?tab=watch&target=z1&d=16&algorithms=random_features&run=nothing"
+    page = open_page(given, refused=(404,))
+    expect(page).to_have_url(re.compile(r"run=(?!nothing)\w"))
 
 
 def test_neurons_move_in_the_plane_of_the_target(open_page: Open) -> None:

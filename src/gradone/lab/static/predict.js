@@ -62,7 +62,7 @@ function chosen() {
     .split(",")
     .map((key) => there.find((one) => one.key === key))
     .filter(Boolean);
-  const first = wanted[0] ?? there.find((one) => one.sliders.length) ?? there[0];
+  const first = wanted[0] ?? there[0]; // message passing, where it covers the target
   if (!first) return [];
   return wanted.length ? wanted.filter((one) => groupOf(one) === groupOf(first)) : [first];
 }

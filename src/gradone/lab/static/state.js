@@ -21,9 +21,17 @@ export function change(values) {
   for (const key of changed) state[key] = String(values[key]);
   const kept = Object.entries(state).filter(([key, value]) => value !== DEFAULTS[key]);
   const query = new URLSearchParams(kept).toString();
-  history.replaceState(null, "", query ? `?${query}` : location.pathname);
+  const way = changed.includes("tab") ? "pushState" : "replaceState";   // back goes to the last tab
+  history[way](null, "", query ? `?${query}` : location.pathname);
   if (changed.length) for (const action of listeners) action(changed);
 }
+
+window.addEventListener("popstate", () => {
+  const there = new URLSearchParams(location.search);
+  const changed = Object.keys(DEFAULTS).filter((key) => state[key] !== (there.get(key) ?? DEFAULTS[key]));
+  for (const key of changed) state[key] = there.get(key) ?? DEFAULTS[key];
+  if (changed.length) for (const action of listeners) action(changed);
+});
 
 /** Whether one of the keys is among those that have changed. */
 export const touches = (changed, ...keys) => keys.some((key) => changed.includes(key));

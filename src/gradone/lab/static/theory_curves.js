@@ -26,8 +26,9 @@ export async function follow({ kind, target, theories, sliders, top, plot, quant
       };
       const answer = await ask(kind, "/api/predict", given);
       found.set(theory.key, answer.series);
+      const { marks } = answer;
       for (const note of answer.notes) notes.add(note);
-      await drawCurves(plot, [...found.values()].flat(), axis, quantity);
+      await drawCurves(plot, [...found.values()].flat(), axis, quantity, marks);
       told(!isFine || theory !== theories.at(-1));
     }
   }
@@ -49,7 +50,23 @@ export function choices(kind, axis) {
   return names.length > 1 ? { ...found, both: "both" } : found;
 }
 
-function drawCurves(plot, series, axis, quantity) {
+/** Gray lines: where a stage opens, and the error of predicting the mean. */
+function grayLines({ thresholds = [], level } = {}, drawn, axis) {
+  if (axis !== "alpha") return [];
+  const last = Math.max(...drawn.flatMap((one) => one.x));
+  const gray = { color: "#888888", width: 1 };
+  const found = thresholds
+    .filter((place) => place < last)
+    .map((place) => ({ type: "line", x0: place, x1: place, yref: "paper", y0: 0, y1: 1 }))
+    .map((line) => ({ ...line, line: { ...gray, dash: "dash" } }));
+  if (level != null && drawn.every((one) => one.quantity === "test_mse"))
+    found.push({
+      type: "line", xref: "paper", x0: 0, x1: 1, y0: level, y1: level, line: { ...gray, dash: "dot" },
+    });
+  return found;
+}
+
+function drawCurves(plot, series, axis, quantity, marks) {
   const kept = series.filter((one) => quantity === "both" || one.quantity === quantity);
   const drawn = kept.length ? kept : series;
   const quantities = [...new Set(drawn.map((one) => one.quantity))];
@@ -71,10 +88,12 @@ function drawCurves(plot, series, axis, quantity) {
     axis,
     drawn.flatMap((one) => one.x),
   );
-  if (quantities.length === 1) return drawTraces(plot, traces, { xaxis, yaxis: up(quantities[0]) });
+  const shapes = grayLines(marks, drawn, axis);
+  if (quantities.length === 1) return drawTraces(plot, traces, { xaxis, yaxis: up(quantities[0]), shapes });
   return drawTraces(plot, traces, {
     xaxis: { ...xaxis, anchor: "y2" },
     yaxis: { ...up(quantities[0]), domain: [0.54, 1] },
     yaxis2: { ...up(quantities[1]), domain: [0, 0.46] },
+    shapes,
   });
 }

@@ -31,20 +31,27 @@ export function startVerdict() {
 }
 
 async function fillZoo() {
-  const menu = byId("zoo"), groups = new Map();
+  const menu = byId("zoo"), groups = new Map(), entries = new Map();
   for (const one of await ask("zoo", "/api/zoo")) {
     if (!groups.has(one.section)) groups.set(one.section, element("optgroup", { label: one.section }));
+    entries.set(one.name, one);
     groups.get(one.section).append(element("option", { value: one.name }, `${one.name}: ${one.shows}`));
   }
   menu.append(...groups.values());
   menu.addEventListener("change", () => {
-    if (menu.value) change({ target: menu.value, noise: "", run: "" });
+    const one = entries.get(menu.value);   // what is typed can be edited, a name cannot
+    if (one) change({ target: one.typed, noise: one.noise || "", run: "" });
   });
 }
 
 async function analyze() {
   const panel = byId("panel-target");
+  if (!state.target.trim()) {
+    underline(new Error("Type a target, for example z1*z2, or choose one below"));
+    return;
+  }
   panel.classList.add("stale");
+  const patience = setTimeout(() => { byId("about").textContent = "Computing the verdict…"; }, 600);
   try {
     const found = await ask("analyze", "/api/analyze", targetQuery());
     panel.classList.remove("stale", "empty");
@@ -56,6 +63,9 @@ async function analyze() {
     if (error.name === "AbortError") return;
     underline(error);
     byId("unread").hidden = !panel.classList.contains("empty");   // else the last verdict stays, pale
+    if (byId("about").textContent.startsWith("Computing")) byId("about").textContent = "";
+  } finally {
+    clearTimeout(patience);
   }
 }
 

@@ -178,8 +178,10 @@ async function attach(run) {
   try {
     asked = (await ask("run", path)).parameters;
   } catch (error) {
-    if (error.status === 404) change({ run: "" });
-    tell(place, error);
+    if (error.status === 404) {
+      change({ run: "" }); // the address has all that it was made with
+      await watchNow();
+    } else tell(place, error);
     return;
   }
   fill(byId("quantity"), QUANTITIES_OF[asked.axis], state.quantity);
