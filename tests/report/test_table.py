@@ -1,5 +1,7 @@
 """Reports on tables: what they say about data whose truth is known."""
 
+import copy
+import dataclasses
 import json
 import re
 
@@ -48,6 +50,14 @@ def test_the_directions_are_those_of_the_truth(saddle):
     assert "depends on 2 combinations of the 4 features" in say.finding(fit)
     assert fit.comparison.own.mean > 0.8
     assert fit.comparison.entries["ridge"].mean < 0.2
+
+
+def test_the_finding_follows_the_weights_of_the_members(saddle):
+    """Directions of weight zero are not what the target depends on."""
+    learner = copy.copy(saddle[0].learner)
+    learner.member_weights_ = {"kernel": 0.9, "stage 1": 0.1}
+    text = say.finding(dataclasses.replace(saddle[0], learner=learner))
+    assert "2 combinations of the 4 features do not carry the prediction" in text
 
 
 def test_names_of_users_are_text_and_nothing_else(saddle):

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from .fit import TableFit
 
 _CLEAR = 2.0  # standard errors from which a difference is called one
-_ON_DIRECTIONS = ("stage", "best", "rough")  # members that see the learned directions alone
+_ON_DIRECTIONS = ("stage", "best", "rough", "linear")  # members that see a few directions alone
 _FLAT, _STEEP = 0.01, 0.03  # gains by the last doubling of the rows
 
 
@@ -28,6 +28,13 @@ def finding(fit: TableFit) -> str:
         return f"{target} can be predicted, but not from a few combinations of the features."
     few = "one combination" if k == 1 else f"{k} combinations"
     d = len(fit.data.features)
+    weights = fit.learner.member_weights_
+    carried = sum(weight for name, weight in weights.items() if name.startswith(_ON_DIRECTIONS))
+    if carried < sum(weights.values()) / 2:
+        return (
+            f"{target} can be predicted, but {few} of the {d} features do not carry the "
+            "prediction: methods that see all features do as well."
+        )
     return (
         f"{target} depends on {few} of the {d} features, above all on {leading_features(fit, 0)}."
     )
