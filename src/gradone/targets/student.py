@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -101,6 +102,38 @@ class Student:
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
+
+    @classmethod
+    def for_target(cls, target: Any, width: int = 800) -> Any:
+        """Student that climbs the staircase of a target, with its predicted cosines.
+
+        Parameters
+        ----------
+        target : Target or str
+            With a linear part, where the staircase begins.
+        width : int
+            Number of neurons.
+
+        Returns
+        -------
+        ClimbingStudent
+            A student with ``steps``, ``step_size``, ``batch_ratio``, ``degrees``, ``cosines``, and
+            ``giant_step``, the parameters for ``gd.learners.GiantStep``.
+
+        Notes
+        -----
+        A term of degree m shows its last direction through the m-th Hermite coefficient of the
+        activation: relu without biases lacks those of order 3, 5, ..., and tanh all even ones.
+
+        Examples
+        --------
+        >>> student = Student.for_target("z1 + z1*z2 + z1*z2*z3")
+        >>> student.activation, student.steps, student.degrees, min(student.cosines) > 0.1
+        ('sin(z + pi/4)', 4, (1, 2, 3), True)
+        """
+        # The choice needs the analysis and the theory, which stand above the targets.
+        climbing: Any = import_module("gradone.algorithms.climbing_student")
+        return climbing.climbing_student(target, width)
 
     @cached_property
     def sigma(self) -> Activation:

@@ -9,6 +9,7 @@ from ...base.errors import OutOfRegime
 from ...base.estimate import Estimate
 from ...targets.frame import natural_frame
 from ...targets.language.expression import Expression
+from ..correlation.climbing import staircase_degrees
 from ..correlation.hermite_blocks import HermiteBlocks
 from ..correlation.hermite_terms import hermite_terms
 from ..correlation.leap import giant_step_staircase
@@ -47,6 +48,7 @@ def giant_step_rows(case: Case) -> list[PlanRow]:
     expression, record, sizes = case.expression, case.record, case.sizes
     rows = []
     staircase = giant_step_staircase(expression)
+    degrees = staircase_degrees(expression)
     cites = ("ba2022onestep", "dandi2023giant")
     order = record.information.value
     if order is not None and order > 1:
@@ -70,6 +72,10 @@ def giant_step_rows(case: Case) -> list[PlanRow]:
             sizes.data_exponent - 1,
             repr(reached),
             steps=steps,
+            note=f"the activation needs the Hermite coefficients of orders "
+            f"{', '.join(map(str, sorted(set(degrees[:steps]))))}, which "
+            "gd.Student.for_target(target) has; relu without biases lacks 3, 5, ..., tanh the "
+            "even ones",
             cites=cites,
         )
         known = _if(row.margin >= 0, reached)

@@ -122,8 +122,10 @@ class GiantStep(MovedFeatures):
     One step with n of order d finds one direction, that of :math:`\mathbb{E}[y x]`; each further
     step with fresh samples finds the directions that couple linearly to those found before: the
     staircase of ``gradone.analyze``. A target without linear part needs n of order
-    :math:`d^\ell`. ReLU without bias misses even couplings and ``tanh`` odd ones, and a = ±1
-    without bias finds one direction a step: hence the default student.
+    :math:`d^\ell`. A term of degree m shows its last direction only if
+    :math:`\mathbb{E}[\sigma(G+b)\mathrm{He}_m(G)]` does not vanish for all biases b: ReLU without
+    bias misses m = 3, 5, ..., ``tanh`` without bias even m. ``gd.Student.for_target`` proposes
+    parameters that climb.
 
     Cost of a step: 4 n_B d p operations, half of it for the first step of a symmetric network.
     Memory beyond X: a block of rows and p x p numbers; :meth:`fit_stream` never holds X.

@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...analysis.correlation.climbing import blind_degrees, staircase_degrees
 from ...base.axes import axis_values
 from ...base.curves import curve
 from ...base.errors import BadData
 from ...base.seeds import stream
+from ...calculus.expansion import MAX_VARIABLES
+from ...targets.activation import Activation
 from ...targets.sampled import whole_number
 from ...targets.target import Target
 from .._inputs import nonnegative
@@ -173,7 +176,20 @@ class GiantStepsTheory(Theory):
             },
             seed=seed,
             labels=LABELS,
-        )  # fmt: skip
+        ).assign_attrs(_blindness(target, sigma, classes))  # fmt: skip
+
+
+def _blindness(target: Target, sigma: Activation, classes: Classes) -> dict[str, str]:
+    """Steps of the staircase that the student cannot see, in words."""
+    degrees = staircase_degrees(target.regression) if target.r <= MAX_VARIABLES else ()
+    blind = blind_degrees(sigma, degrees, np.unique(classes.bias).tolist())
+    if not blind:
+        return {}
+    return {
+        "notes": f"The student is blind to terms of degree {', '.join(map(str, blind))} of the "
+        f"staircase: this Hermite coefficient of '{sigma.text}' vanishes for its biases. "
+        "gd.Student.for_target(target) proposes one that climbs."
+    }
 
 
 def _biases(bias: Any, scale: Any) -> ReadoutLaw:

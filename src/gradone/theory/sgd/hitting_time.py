@@ -75,8 +75,11 @@ def hitting_time(
     -----
     Of the two signs of the overlap at the start the one that moves outwards faster is taken. Plain
     SGD on a function of one linear form is the Hermite series [HT-1]; other cases are those of
-    :meth:`gradone.analysis.escape.LinearStage.hitting_time`. For an information exponent of three
-    and more the hitting time of single runs has a broad law, and this is close to its median.
+    :meth:`gradone.analysis.escape.LinearStage.hitting_time`. The start is the overlap
+    :math:`1/\sqrt d` with the sign that helps. From random starts an information exponent of three
+    and more has a broad law with a larger median (1.7 to 3.9 d^2 steps for He3, where this is 1.1
+    d^2), because half of the starts have the other sign and many a smaller overlap; simulate them
+    with :func:`gradone.dynamics.sgd`.
 
     References
     ----------

@@ -1,0 +1,99 @@
+"""A student whose activation sees every step of the staircase of a target."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..analysis.correlation.climbing import blind_degrees, staircase_degrees
+from ..base.errors import OutOfRegime
+from ..calculus.grid import gauss_hermite
+from ..targets.activation import Activation
+from ..targets.student import Student
+from ..targets.target import Target, as_target
+from ..theory.predict import predict
+
+_ACTIVATION = "sin(z + pi/4)"  # with spread biases it has every Hermite coefficient
+_BATCH, _STEP_SIZE = 45.0, 4.0
+_READOUTS = _BIASES = 4  # values that stand for Gaussian readouts and biases
+
+
+@dataclass(frozen=True)
+class ClimbingStudent(Student):
+    """Answer of :meth:`.Student.for_target`: a student, its giant steps and what they reach.
+
+    Parameters
+    ----------
+    steps : int
+        Giant steps: those of the staircase and one more.
+    step_size, batch_ratio : float
+        Step size, and samples of a step per dimension.
+    bias_scale : float
+        Standard deviation of the biases.
+    degrees : tuple of int
+        Degrees of the terms that the staircase climbs, all of which the activation sees.
+    cosines : tuple of float
+        Predicted root mean square over the neurons of the cosine with each direction, after the
+        steps.
+    """
+
+    steps: int = 1
+    step_size: float = _STEP_SIZE
+    batch_ratio: float = _BATCH
+    bias_scale: float = 1.0
+    degrees: tuple[int, ...] = ()
+    cosines: tuple[float, ...] = ()
+
+    @property
+    def giant_step(self) -> dict[str, Any]:
+        """Parameters for ``gd.learners.GiantStep``, but its ``batch_size``, batch_ratio times d."""
+        names = ("width", "activation", "steps", "step_size", "bias_scale")
+        return {name: getattr(self, name) for name in names}
+
+
+def climbing_student(target: Target | str, width: int = 800) -> ClimbingStudent:
+    """Student of :meth:`.Student.for_target`."""
+    known = as_target(target)
+    if not isinstance(known, Target):
+        raise OutOfRegime("a student is proposed for targets of a fixed number of directions")
+    degrees = staircase_degrees(known.regression)
+    if not degrees:
+        raise OutOfRegime(
+            f"'{known.text}' has no linear part: giant steps with n of order d learn nothing, "
+            "whatever the activation. gd.plan names algorithms that do"
+        )
+    levels = (np.arange(_BIASES) + 0.5) / _BIASES
+    biases = _normal(levels)
+    assert not blind_degrees(Activation(_ACTIVATION), degrees, biases)
+    steps = len(degrees) + 1
+    found = predict(
+        known,
+        "giant_steps",
+        batch_ratio=_BATCH,
+        step_size=_STEP_SIZE,
+        activation=_ACTIVATION,
+        steps=steps,
+        readout=dict(zip(*(part.tolist() for part in gauss_hermite(_READOUTS)), strict=True)),
+        bias={float(b): 1 / _BIASES for b in biases},
+        bias_scale=0.0,
+        points=2**11,
+    ).isel(batch_ratio=0, step=-1)
+    squares = (found.overlap / found.norm) ** 2
+    cosines = np.sqrt((squares * found.share).sum("neuron").values)
+    spread = np.random.default_rng(0).permutation(_normal((np.arange(width) + 0.5) / width))
+    return ClimbingStudent(
+        width=width,
+        activation=_ACTIVATION,
+        bias=spread,
+        steps=steps,
+        degrees=degrees,
+        cosines=tuple(round(float(c), 3) for c in np.ravel(cosines)),
+    )
+
+
+def _normal(levels: np.ndarray) -> np.ndarray:
+    from scipy.special import ndtri
+
+    return np.asarray(ndtri(levels))
