@@ -66,7 +66,7 @@ def climbing_student(target: Target | str, width: int = 800) -> ClimbingStudent:
         )
     levels = (np.arange(_BIASES) + 0.5) / _BIASES
     biases = _normal(levels)
-    assert not blind_degrees(Activation(_ACTIVATION), degrees, biases)
+    assert not blind_degrees(Activation(_ACTIVATION), degrees, biases.tolist())
     steps = len(degrees) + 1
     found = predict(
         known,
