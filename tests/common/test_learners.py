@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone, is_classifier
 from sklearn.utils import get_tags
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 from typer.testing import CliRunner
 
 import gradone as gd
@@ -24,9 +24,6 @@ GIVEN = {
     "bayes_amp": {"channel": gd.Target("z1", noise=1.0)},
     "giant_step": {"width": 32},
     "residual_step": {"width": 32},
-    "sir": {"n_components": 1},
-    "save": {"n_components": 1},
-    "phd": {"n_components": 1},
     "layerwise": {"widths": (32, 16), "steps": 60},
     "joint_network": {"widths": (32, 16), "steps": 60},
     "feature_regressor": {"max_directions": 1, "cv": 1, "n_landmarks": 30},
@@ -68,6 +65,14 @@ def answer(fitted, X):
 @parametrize_with_checks([learner(name) for name in NAMES])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("name", NAMES)
+def test_scikit_learn_checks_with_the_parameters_that_nobody_set(name):
+    given = {"channel": gd.Target("z1", noise=1.0)} if name == "bayes_amp" else {}
+    check_estimator(LEARNERS[name](**given), on_skip=None)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 
 from ..base.arrays import Labels, array_namespace, check_fit, check_new, like, to_numpy
 from ..base.errors import BadData
+from ._copies import distinct_rows
 from ._found import orthonormal_rows
 from ._standardize import Standardization, chunk_rows, row_blocks, standardization
 from ._whitening import WhitenedInputs, whitened
@@ -46,14 +47,27 @@ class DirectionFinder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         blocks = row_blocks(X.shape[0], self.chunk_size or chunk_rows(X.shape[1]))
         return xp.concat([(X[part, :] - self.mean_) @ onto for part in blocks], axis=0)
 
-    def _checked(self, X: Any, y: Any, *, labels: Labels, sample_weight: Any = None) -> Training:
+    def _checked(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        labels: Labels,
+        sample_weight: Any = None,
+        merge_copies: bool = True,
+    ) -> Training:
         """Data with the centre and scale of the columns and the weights of the rows."""
         self._check_parameters()
         _, X, y = check_fit(self, X, y, labels=labels)
-        y, row_weights, count = to_numpy(y), None, float(X.shape[0])
+        y, weights = to_numpy(y), None
         if sample_weight is not None:
             X, y, weights = _rows_that_count(X, y, sample_weight)
-            row_weights, count = weights / weights.mean(), max(len(weights), weights.sum())
+        row_weights, count = None, float(len(y))
+        if merge_copies and (copies := distinct_rows(to_numpy(X), y, weights)) is not None:
+            places, weights = copies
+            X, y = _rows_of(X, places), y[places]
+            count = max(len(weights), weights.sum())
+            row_weights = None if (weights == weights[0]).all() else weights / weights.mean()
         if (y == y[0]).all():
             raise BadData(
                 f"all {len(y)} labels are equal to {y[0].item()!r}: nothing depends on X. "
@@ -128,7 +142,10 @@ def _rows_that_count(
             "sample_weight must be finite numbers >= 0, not all of them zero: they count how often "
             f"a row is seen. Got values from {w.min():g} to {w.max():g}"
         )
-    xp, seen = array_namespace(X), np.flatnonzero(w)
-    if len(seen) < len(w):
-        X, y, w = xp.take(X, like(X, seen, dtype=xp.int64), axis=0), y[seen], w[seen]
-    return X, y, w
+    seen = np.flatnonzero(w)
+    return (X, y, w) if len(seen) == len(w) else (_rows_of(X, seen), y[seen], w[seen])
+
+
+def _rows_of(X: Any, places: np.ndarray) -> Any:
+    xp = array_namespace(X)
+    return xp.take(X, like(X, places, dtype=xp.int64), axis=0)

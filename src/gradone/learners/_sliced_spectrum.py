@@ -14,7 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ._found import Found, counted, few_rows
-from ._permutation_test import Spectrum, largest_eigenvalue, permuted
+from ._permutation_test import Spectrum, largest_eigenvalue
+from ._slices import permuted_slices, slice_weights
 from ._whitening import WhitenedInputs
 
 
@@ -33,7 +34,7 @@ class Spectra(NamedTuple):
 
 def sliced_directions(
     inputs: WhitenedInputs,
-    weights: np.ndarray,
+    y: np.ndarray,
     *,
     n_components: int | None,
     permutations: int,
@@ -45,8 +46,8 @@ def sliced_directions(
     ----------
     inputs : WhitenedInputs
         The inputs.
-    weights : ndarray (n, q)
-        Functions of the label, orthonormal in the mean over samples.
+    y : ndarray (n,)
+        Labels.
     n_components : int, optional
         Number of directions; None leaves it to the test.
     permutations : int
@@ -54,7 +55,7 @@ def sliced_directions(
     rng : Generator
         Draws the permutations.
     """
-    spectra = _spectra(inputs, weights, permutations, rng)
+    spectra = _spectra(inputs, y, permutations, rng)
     first, second = spectra.first, spectra.second
     p_values = (first.p_value, second.p_value)
     linear = first.vectors[: first.rank][:n_components]
@@ -86,12 +87,21 @@ def _nothing(inputs: WhitenedInputs, p_values: tuple[float, float]) -> str:
 
 
 def _spectra(
-    inputs: WhitenedInputs, weights: np.ndarray, permutations: int, rng: np.random.Generator
+    inputs: WhitenedInputs, y: np.ndarray, permutations: int, rng: np.random.Generator
 ) -> Spectra:
     """Matrices of both orders, and their largest eigenvalues with labels permuted."""
+    weights = slice_weights(y, row_weights=inputs.row_weights)
     m_b, A_b = inputs.moments(weights)
     null_first, null_second = [], []
-    for group in permuted(weights, permutations, rng, numbers=len(inputs.axes) ** 2):
+    groups = permuted_slices(
+        y,
+        weights,
+        permutations,
+        rng,
+        numbers=len(inputs.axes) ** 2,
+        row_weights=inputs.row_weights,
+    )
+    for group in groups:
         means, squares = inputs.moments(np.concatenate(group, axis=1))
         for m, A in zip(np.split(means, len(group)), np.split(squares, len(group)), strict=True):
             null_first.append(np.linalg.norm(m, 2) ** 2)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from ..base.errors import BadData
+from ._permutation_test import permuted
 
 MAX_CLASSES = 10
 """Labels with at most this many values are classes; more are an ordered quantity."""
@@ -71,3 +74,43 @@ def orthonormal(functions: np.ndarray, row_weights: np.ndarray | None = None) ->
     left, singular, _ = np.linalg.svd(functions, full_matrices=False)
     kept = left[:, singular > 1e-8 * singular[0]] * np.sqrt(n)
     return kept if row_weights is None else kept / root[:, None]
+
+
+def permuted_slices(
+    y: np.ndarray,
+    functions: np.ndarray,
+    count: int,
+    rng: np.random.Generator,
+    *,
+    numbers: int,
+    n_slices: int | None = None,
+    row_weights: np.ndarray | None = None,
+) -> Iterator[list[np.ndarray]]:
+    """Functions of labels that are permuted among rows, as :func:`permuted` gives them.
+
+    Rows keep their weights, so that with weights the slices of permuted labels are made anew.
+
+    Parameters
+    ----------
+    y : ndarray (n,)
+        Labels.
+    functions : ndarray (n, q)
+        Their functions, from :func:`slice_weights`.
+    count : int
+        Number of permutations.
+    rng : Generator
+        Draws them.
+    numbers : int
+        Numbers that are computed for each function.
+    n_slices, row_weights
+        As of :func:`slice_weights`.
+    """
+    if row_weights is None:
+        yield from permuted(functions, count, rng, numbers=numbers)
+        return
+    rows = np.arange(len(y))[:, None]
+    for orders in permuted(rows, count, rng, numbers=numbers * functions.shape[1]):
+        yield [
+            slice_weights(y[order[:, 0]], n_slices=n_slices, row_weights=row_weights)
+            for order in orders
+        ]

@@ -15,7 +15,6 @@ from .._found import Found
 from .._memory import matrices_of
 from .._registry import LEARNERS
 from .._sliced_spectrum import sliced_directions
-from .._slices import slice_weights
 from ._channel_spectrum import channel_directions
 from ._products import StandardizedProducts
 
@@ -86,6 +85,10 @@ class SpectralDirections(DirectionFinder):
     iterations. Memory beyond X: about 250 MB, or 100 d^2 numbers if that is more; with a channel
     some d r and n r^2 numbers.
 
+    Copies of a row, label included, are one observation with a weight: the test does not take them
+    for evidence. In tables of few values rows agree by
+    chance, and each counts.
+
     References
     ----------
     troiani2024limits, defilippis2025spectral, mondelli2017weak, lu2017spectral
@@ -142,7 +145,7 @@ class SpectralDirections(DirectionFinder):
             Itself.
         """
         labels: Labels = "any" if self.channel is None else "exact"
-        data = self._checked(X, y, labels=labels)
+        data = self._checked(X, y, labels=labels, merge_copies=self.channel is None)
         rng = np.random.default_rng(self.random_state)
         search = self._from_slices if self.channel is None else self._from_channel
         found = search(data, rng)
@@ -156,7 +159,7 @@ class SpectralDirections(DirectionFinder):
     def _from_slices(self, data: Training, rng: np.random.Generator) -> Found:
         return sliced_directions(
             self._whitened(data),
-            slice_weights(data.y),
+            data.y,
             n_components=self.n_components,
             permutations=self.n_permutations,
             rng=rng,

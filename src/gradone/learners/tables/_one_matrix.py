@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
@@ -9,16 +10,17 @@ import numpy as np
 from ...base.arrays import Labels, like
 from .._direction_finder import DirectionFinder
 from .._found import few_rows
-from .._permutation_test import Spectrum, largest_eigenvalue, permuted
-from .._slices import orthonormal, slice_weights
+from .._permutation_test import Spectrum, largest_eigenvalue
+from .._slices import permuted_slices, slice_weights
 from .._whitening import WhitenedInputs
 
 
 class OneMatrixFinder(DirectionFinder):
     """Directions from the eigenvectors of a matrix of moments, their number by permutation.
 
-    A finder says which functions of the label it uses (:meth:`_functions`), what is made of them
-    once they are permuted (:meth:`_restored`), and which matrix they give (:meth:`_matrices`).
+    A finder says which functions of the label it uses (:meth:`_functions`) and, of permuted
+    labels, :meth:`_permuted`, what is made of them (:meth:`_restored`), and which matrix they give
+    (:meth:`_matrices`).
     """
 
     _labels: ClassVar[Labels] = "any"
@@ -46,7 +48,7 @@ class OneMatrixFinder(DirectionFinder):
         """
         data = self._checked(X, y, labels=self._labels, sample_weight=sample_weight)
         inputs = self._whitened(data)
-        spectrum = self._spectrum(inputs, self._functions(inputs, data.y))
+        spectrum = self._spectrum(inputs, data.y)
         k = spectrum.rank if self.n_components is None else self.n_components
         found = spectrum.vectors[:k] @ inputs.axes
         self._keep(data, found, self._diagnosis(inputs, spectrum, k))
@@ -59,9 +61,15 @@ class OneMatrixFinder(DirectionFinder):
         """Functions of the label (n, q)."""
         raise NotImplementedError
 
-    def _restored(self, inputs: WhitenedInputs, group: list[np.ndarray]) -> list[np.ndarray]:
-        """What is made of sets of permuted functions."""
+    def _permuted(
+        self, inputs: WhitenedInputs, y: np.ndarray, functions: np.ndarray
+    ) -> Iterator[list[np.ndarray]]:
+        """The same of permuted labels, some permutations at a time."""
         raise NotImplementedError
+
+    def _restored(self, inputs: WhitenedInputs, group: list[np.ndarray]) -> list[np.ndarray]:
+        """What is made of sets of functions."""
+        return group
 
     def _matrices(self, inputs: WhitenedInputs, group: list[np.ndarray]) -> list[np.ndarray]:
         """Matrix (m, m) of each set of functions (n, q)."""
@@ -71,10 +79,10 @@ class OneMatrixFinder(DirectionFinder):
         """Largest modulus of an eigenvalue for each set of functions."""
         return [largest_eigenvalue(M) for M in self._matrices(inputs, group)]
 
-    def _spectrum(self, inputs: WhitenedInputs, functions: np.ndarray) -> Spectrum:
+    def _spectrum(self, inputs: WhitenedInputs, y: np.ndarray) -> Spectrum:
+        functions = self._functions(inputs, y)
         (matrix,) = self._matrices(inputs, self._restored(inputs, [functions]))
-        rng, numbers = np.random.default_rng(self.random_state), len(inputs.axes) ** 2
-        groups = permuted(functions, self.n_permutations, rng, numbers=numbers)
+        groups = self._permuted(inputs, y, functions)
         null = [top for g in groups for top in self._largest(inputs, self._restored(inputs, g))]
         return Spectrum(matrix, np.array(null))
 
@@ -117,8 +125,15 @@ class SlicedFinder(OneMatrixFinder):
     def _functions(self, inputs: WhitenedInputs, y: np.ndarray) -> np.ndarray:
         return slice_weights(y, n_slices=self.n_slices, row_weights=inputs.row_weights)
 
-    def _restored(self, inputs: WhitenedInputs, group: list[np.ndarray]) -> list[np.ndarray]:
-        # Orthonormal in the mean over rows also where these weigh.
-        if inputs.row_weights is None:
-            return group
-        return [orthonormal(functions, inputs.row_weights) for functions in group]
+    def _permuted(
+        self, inputs: WhitenedInputs, y: np.ndarray, functions: np.ndarray
+    ) -> Iterator[list[np.ndarray]]:
+        return permuted_slices(
+            y,
+            functions,
+            self.n_permutations,
+            np.random.default_rng(self.random_state),
+            numbers=len(inputs.axes) ** 2,
+            n_slices=self.n_slices,
+            row_weights=inputs.row_weights,
+        )

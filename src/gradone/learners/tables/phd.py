@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from ...base.arrays import array_namespace
@@ -9,7 +11,7 @@ from ...base.cost import Cost
 from ...base.errors import BadData
 from ...base.units import units
 from .._memory import matrices_of
-from .._permutation_test import largest_eigenvalue
+from .._permutation_test import largest_eigenvalue, permuted
 from .._registry import LEARNERS
 from .._whitening import WhitenedInputs
 from ._one_matrix import OneMatrixFinder
@@ -72,6 +74,10 @@ class PHD(OneMatrixFinder):
     that a strong linear part neither hides curvature nor counts as such. Cost:
     :math:`(P + 1) n d^2` operations for P permutations.
 
+    Copies of a row, label included, are one observation with a weight: the test does not take them
+    for evidence, and integer weights equal repetition. In tables of few values rows agree by
+    chance, and each counts.
+
     References
     ----------
     li1992hessian
@@ -120,6 +126,12 @@ class PHD(OneMatrixFinder):
 
     def _functions(self, inputs: WhitenedInputs, y: np.ndarray) -> np.ndarray:
         return y[:, None] / units(y)  # only its shape counts
+
+    def _permuted(
+        self, inputs: WhitenedInputs, y: np.ndarray, functions: np.ndarray
+    ) -> Iterator[list[np.ndarray]]:
+        rng = np.random.default_rng(self.random_state)
+        return permuted(functions, self.n_permutations, rng, numbers=len(inputs.axes) ** 2)
 
     def _restored(self, inputs: WhitenedInputs, group: list[np.ndarray]) -> list[np.ndarray]:
         labels = np.concatenate(group, axis=1)

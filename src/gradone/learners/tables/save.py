@@ -71,6 +71,10 @@ class SAVE(SlicedFinder):
 
     Cost: :math:`q (P + 1) n d^2` operations for q slices and P permutations.
 
+    Copies of a row, label included, are one observation with a weight: the test does not take them
+    for evidence, and integer weights equal repetition. In tables of few values rows agree by
+    chance, and each counts.
+
     References
     ----------
     cook1991comment, troiani2024limits

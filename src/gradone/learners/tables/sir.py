@@ -69,6 +69,10 @@ class SIR(SlicedFinder):
     With more features than rows the covariance is whitened through its shrinkage. Cost:
     :math:`n d^2 + q (P + 1) n d` operations for q slices and P permutations.
 
+    Copies of a row, label included, are one observation with a weight: the test does not take them
+    for evidence, and integer weights equal repetition. In tables of few values rows agree by
+    chance, and each counts.
+
     References
     ----------
     li1991sliced, troiani2024limits

@@ -18,7 +18,6 @@ from ....targets.sampled import whole_number
 from ..._callbacks import CallbackSupportMixin, fit_steps, with_callbacks
 from ..._found import Found
 from ..._sliced_spectrum import sliced_directions
-from ..._slices import slice_weights
 from ..._standardize import Standardization, check_spread, row_blocks
 from ..._whitening import whitened
 from .checks import FEW_ROWS, refuse_text, warn_of_columns, warn_of_few_rows
@@ -332,10 +331,7 @@ def _moment_test(rows: Rows, rng: np.random.Generator) -> Found:
     plain = Standardization(np.zeros(d), np.ones(d))
     shrinkage = 0.2 * min(0.5, d / len(X)) + 0.001
     inputs = whitened(X, plain, shrinkage=shrinkage, chunk_size=None)
-    weights = slice_weights(label)
-    return sliced_directions(
-        inputs, weights, n_components=None, permutations=_PERMUTATIONS, rng=rng
-    )
+    return sliced_directions(inputs, label, n_components=None, permutations=_PERMUTATIONS, rng=rng)
 
 
 def _correlations(rows: Rows, found: np.ndarray, columns: Scaling, d: int) -> np.ndarray:
