@@ -30,7 +30,7 @@ def distinct_rows(
     --------
     >>> X = np.arange(24.0).reshape(12, 2)
     >>> places, weights = distinct_rows(np.r_[X, X[:3]], np.r_[X[:, 0], X[:3, 0]])
-    >>> len(places), weights.sum()
+    >>> len(places), float(weights.sum())
     (12, 15.0)
     """
     n = len(y)
