@@ -127,7 +127,7 @@ class ResidualStepFigure(GalleryFigure):
                 label = "features of the first target" if features else _NAMES[name]
                 series.append(points(label, mean.n.values, mean.values, error.values, color=color))
             x, y = Axis("samples $n$", "log"), Axis("test error", range=(0, 1.15))
-            charts.append(Chart(title, x, y, tuple(series)))
+            charts.append(Chart(title, x, y, tuple(series), legend="below"))
         return Panels(self.title, tuple(charts), caption=self.sentence)
 
     def claims(self, data: Data) -> list[Claim]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...base.curves import curve
-from ...charts import Axis, Chart, Panels, average, line, points
+from ...charts import Axis, Chart, Panels, average, legend_of, line, points
 from ...learners import LEARNERS
 from ...targets.target import Target
 from ...theory.predict import predict
@@ -145,7 +145,8 @@ class StaircaseSteps(GalleryFigure):
                 ]
             x = Axis("giant steps", ticks=tuple((t, str(t)) for t in range(STEPS + 1)))
             y = Axis("share of the neurons", range=(0, 1))
-            charts.append(Chart(title, x, y, tuple(series)))
+            key = legend_of({}, {}, (True, False))
+            charts.append(Chart(title, x, y, (*series, *key), legend="below"))
         return Panels(self.title, tuple(charts), caption=self.sentence)
 
     def claims(self, data: Data) -> list[Claim]:

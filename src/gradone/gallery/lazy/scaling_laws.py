@@ -147,7 +147,7 @@ class ScalingLaws(GalleryFigure):
             Axis("samples $n$", "log", (40, 1.2e6)),
             Axis("excess error", "log"),
             (*lines, *slopes, *dots, note),
-            legend="lower left",
+            legend="below",
         )
         return Panels(self.title, (left, _diagram(data["diagram"])), self.sentence)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...charts import Axis, Chart, Panels, Series, average, hline, line, points
+from ...charts import Axis, Chart, Panels, Series, average, hline, legend_of, line, points
 from ...dynamics import reused_batch
 from ...theory.predict import predict
 from .._checks import agrees
@@ -89,12 +89,12 @@ class ReusedBatchFigure(GalleryFigure):
             *_series(data, "He3", (r"$\mathrm{He}_3(z)$",), ("vermillion",)),
         )
         x, y = Axis("iterations"), Axis("overlap of the first neuron")
-        zero = hline("", 0.0)
+        zero, key = hline("", 0.0), legend_of({}, {}, (True, False))
         return Panels(
             self.title,
             (
-                Chart(r"$\tanh(z_1 + \mathrm{He}_3(z_2))$, two neurons", x, y, (zero, *two)),
-                Chart("single index, one neuron", x, y, (zero, *one)),
+                Chart(r"$\tanh(z_1 + \mathrm{He}_3(z_2))$, two neurons", x, y, (zero, *two, *key)),
+                Chart("single index, one neuron", x, y, (zero, *one, *key)),
             ),
             caption=self.sentence,
         )
