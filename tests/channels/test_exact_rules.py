@@ -146,3 +146,13 @@ def test_order_and_signs_of_the_factors_do_not_matter():
         b = channel.posterior(y, (omega * s)[:, order], (V * np.outer(s, s))[np.ix_(order, order)])
         np.testing.assert_allclose(b.log_z, a.log_z, atol=1e-3)
         np.testing.assert_allclose(b.g * s[order], a.g[:, order], atol=1e-2)
+
+
+def test_a_switch_that_never_switches_leaves_no_planes():
+    """A region without an edge: the label is z + 1, or a function of one form."""
+    y, omega, V = np.array([1.4]), np.array([[0.3]]), np.array([[0.5]])
+    found = SampleChannel(Target("sign(pi/(1 + z**2)) + z", noise=0.1)).posterior(y, omega, V)
+    assert found.g[0, 0] == pytest.approx((1.4 - 1.3) / 0.6, abs=1e-9)
+    target = Target("sqrt(abs(exp(-(z3 + z2)**2/3)))")
+    out = SampleChannel(target).posterior(np.array([0.7]), np.zeros((1, 3)), 0.5 * np.eye(3))
+    assert np.isfinite(out.log_z[0])

@@ -169,9 +169,9 @@ class Regions:
         """Number of the formula that rules at each pattern of sides of the planes, -1 for none."""
         planes, points = self._lines.planes, cloud(self.k)
         sides = (points @ planes[:, :-1].T > planes[:, -1]).astype(np.int64)
-        cells = np.full((2,) * len(planes), -1)
-        cells[tuple(sides.T)] = self._ruling(lambda i: points[:, i - 1])
-        return cells
+        cells = np.full(2 ** len(planes), -1)
+        cells[sides @ 2 ** np.arange(len(planes))[::-1]] = self._ruling(lambda i: points[:, i - 1])
+        return cells.reshape((2,) * len(planes))
 
     @cached_property
     def _owner(self) -> np.ndarray:
