@@ -25,6 +25,7 @@ from ..subspace import Subspace
 from .directions import typed_subspace
 from .next_stage import AT_LEAST, blurred_noise, next_stage, without_blur
 from .recovery import is_perfectly_recovered
+from .relabeling import relabeled
 from .stages import Learnability, Stage
 
 MAX_RANK = 5
@@ -64,6 +65,8 @@ def learnability(expression: Expression, noise: float = 0.0, latent: int = 0) ->
     (('easy',), 2.467401)
     """
     r = expression.r - latent
+    if not noise:
+        expression = relabeled(expression)
     framed = natural_frame(expression, latent)
     if (rank := len(framed.rows)) > MAX_RANK:
         used = Subspace.span(framed.rows[: rank - latent, :r], r)

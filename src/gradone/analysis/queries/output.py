@@ -37,6 +37,7 @@ from ...targets.language.tree import Node, Variable, variables
 from ..subspace import Subspace
 from .effort import Effort
 from .known import Grams, over_line, over_points
+from .merged import with_merged_labels
 from .one_unknown import last_unknown_grams
 from .relabeling import simpler_label
 from .symmetry import invariant_part, vanishes
@@ -272,7 +273,12 @@ def conditional_grams(
     result does not depend on them.
     """
     if known.dim == 0:
-        return output_grams(expression, noise, orders, points=points, latent=latent)
+        found = output_grams(expression, noise, orders, points=points, latent=latent)
+        if noise:
+            return found
+        label = simpler_label(expression.tree, expression.variables, is_noisy=False)
+        found = with_merged_labels(found, label.tree, range(1, expression.r + 1), expression.r)
+        return {k: invariant_part(gram, expression, known, k, latent) for k, gram in found.items()}
     hidden = np.eye(expression.r)[expression.r - latent :]
     f = rewrite(expression, np.vstack([known.basis, still_unknown(known, latent).basis, hidden]))
     unknown = range(known.dim + 1, f.r + 1)
@@ -326,6 +332,8 @@ def conditional_grams(
         count = _MORE_NODES if is_cheap else _NODES
         found = over_points(at_all, seen, len(used), count)
     found = {k: found.get(k) or _zero(q, k) for k in orders}
+    if not noise:
+        found = with_merged_labels(found, label.tree, unknown, f.r)
     return {k: invariant_part(gram, expression, known, k, latent) for k, gram in found.items()}
 
 

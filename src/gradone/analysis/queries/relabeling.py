@@ -1,7 +1,7 @@
-"""Labels that are an invertible function of simpler ones.
+"""Labels that are a function of simpler ones with the same level sets.
 
-Statistical queries may transform the label, so without noise nothing changes when an increasing or
-decreasing outer function is taken off; and what it squeezed into the last digits is seen again.
+Statistical queries may transform the label, so without noise nothing changes when a function is
+taken off that keeps the level sets; and what it squeezed into the last digits is seen again.
 """
 
 from __future__ import annotations
@@ -9,18 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import NamedTuple
 
-from ...targets.language.tree import (
-    Call,
-    Node,
-    Power,
-    Product,
-    Sum,
-    add,
-    multiply,
-    variables,
-)
-
-_STRICTLY_MONOTONE = ("erf", "exp", "sigmoid", "softplus", "tanh")
+from ...targets.language.expression import Expression
+from ...targets.language.levels import same_level_sets
+from ...targets.language.tree import Node, Product, Sum, add, multiply, variables
 
 
 class Relabeled(NamedTuple):
@@ -46,26 +37,30 @@ def simpler_label(tree: Node, unknown: Collection[int], *, is_noisy: bool) -> Re
     >>> text_of(simpler_label(parse("2*tanh(z1*z2 + 1) - 3"), (1, 2), is_noisy=False).tree)
     'z1*z2'
     """
-    inner: Node | None
     factors: list[Node] = []
     while True:
+        inner = tree
         match tree:
             case Sum(terms=parts):
                 moving = _depending(parts, unknown)
-                inner = add(moving) if 0 < len(moving) < len(parts) else None
+                inner = add(moving) if moving else tree
             case Product(factors=parts) if not is_noisy:
                 moving = _depending(parts, unknown)
                 factors += [part for part in parts if part not in moving and variables(part)]
-                inner = multiply(moving) if 0 < len(moving) < len(parts) else None
-            case Call(name=name, arguments=(argument,)) if name in _STRICTLY_MONOTONE:
-                inner = None if is_noisy else argument
-            case Power(base=base, exponent=k) if k % 2 and not is_noisy:
-                inner = base
-            case _:
-                inner = None
-        if inner is None:
+                inner = multiply(moving) if moving else tree
+        if inner == tree and not is_noisy:
+            inner = same_level_sets(tree, unknown)
+        if inner == tree:
             return Relabeled(tree, tuple(factors))
         tree = inner
+
+
+def relabeled(expression: Expression) -> Expression:
+    """Expression with the same level sets, all variables being unknown."""
+    tree = simpler_label(expression.tree, expression.variables, is_noisy=False).tree
+    if tree == expression.tree:
+        return expression
+    return Expression.from_tree(tree, letter=expression.letter, r=expression.r)
 
 
 def _depending(parts: tuple[Node, ...], unknown: Collection[int]) -> list[Node]:

@@ -16,7 +16,8 @@ from ...calculus.embedding import embedding
 from ...calculus.output_gram import OutputGram
 from ...targets.language.expression import Expression
 from ...targets.language.functions import substitute
-from ...targets.language.tree import Node, Variable
+from ...targets.language.levels import with_visible_symmetry
+from ...targets.language.tree import Node, Variable, negate
 from ..subspace import Subspace
 
 _MAX_PERMUTED = 4
@@ -39,7 +40,7 @@ def symmetry_groups(f: Expression) -> tuple[tuple[np.ndarray, ...], ...]:
         np.diag([-1.0 if i in flipped else 1.0 for i in variables])
         for size in range(f.r + 1)
         for flipped in itertools.combinations(variables, size)
-        if f.parity(*flipped) == "even"
+        if _is_even(f, flipped)
     ]
     permutations = [np.eye(f.r)]
     if f.r <= _MAX_PERMUTED:
@@ -51,6 +52,17 @@ def symmetry_groups(f: Expression) -> tuple[tuple[np.ndarray, ...], ...]:
             if order != tuple(variables) and substitute(f.tree, values) == f.tree:
                 permutations.append(np.eye(f.r)[[j - 1 for j in order]])
     return tuple(flips), tuple(permutations)
+
+
+def _is_even(f: Expression, flipped: tuple[int, ...]) -> bool:
+    """Whether a target does not change with the signs of some variables, as its form shows."""
+    found = f.parity(*flipped)
+    if found is not None:
+        return found == "even"
+    values: dict[Node, Node] = {
+        Variable(f.letter, i): negate(Variable(f.letter, i)) for i in flipped
+    }
+    return with_visible_symmetry(substitute(f.tree, values)) == with_visible_symmetry(f.tree)
 
 
 def unknown(known: Subspace, latent: int) -> Subspace:

@@ -7,7 +7,7 @@ Intervals that contain every value, and growth: constants such that
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -55,8 +55,10 @@ UNBOUNDED = Growth(math.inf, math.inf, math.inf)
 _RADII = np.linspace(48.0, 96.0, 13)
 
 
-def interval(node: Node) -> Interval:
+def interval(node: Node, ranges: Mapping[int, Interval] | None = None) -> Interval:
     """Interval that contains every value of a node; infinite ends where nothing better is known.
+
+    `ranges` says between which values variables lie; others take all.
 
     Examples
     --------
@@ -64,16 +66,17 @@ def interval(node: Node) -> Interval:
     >>> interval(parse("1 + z1**2*exp(z2)"))
     (1.0, inf)
     """
-    return fold(node, _interval)
+    known = ranges or {}
+    return fold(node, lambda part, parts: _interval(part, parts, known))
 
 
-def _interval(node: Node, parts: list[Interval]) -> Interval:
+def _interval(node: Node, parts: list[Interval], ranges: Mapping[int, Interval]) -> Interval:
     match node:
         case Number() | Pi():
             value = constant_value(node)
             return value, value
-        case Variable():
-            return -math.inf, math.inf
+        case Variable(index=index):
+            return ranges.get(index, (-math.inf, math.inf))
         case Sum():
             return sum(p[0] for p in parts), sum(p[1] for p in parts)
         case Product():

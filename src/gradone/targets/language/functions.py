@@ -74,6 +74,8 @@ class Function:
         Whether a derivative is unbounded at the break (``sqrt``, ``log``).
     zeros : str
         Where it vanishes: where its ``"argument"`` does, ``"never"``, or ``"elsewhere"``.
+    increasing : bool
+        Whether it increases strictly wherever it is defined.
     exact : callable, optional
         Rational arguments -> rational value.
     """
@@ -91,6 +93,7 @@ class Function:
     breaks_at: Callable[..., Node] | None = None
     is_singular: bool = False
     zeros: Literal["argument", "never", "elsewhere"] = "elsewhere"
+    increasing: bool = False
     exact: Callable[..., Fraction] | None = None
 
     @property
@@ -286,6 +289,17 @@ def _even_bound(u: Interval) -> Interval:
     return (0.0 if u[0] <= 0 <= u[1] else min(low, high)), max(low, high)
 
 
+def _wave(wave: Callable[[float], float], crest: float, u: Interval) -> Interval:
+    """Values of a sine or cosine on an interval; `crest` is where it is one."""
+    if not u[1] - u[0] < 2 * math.pi:
+        return -1.0, 1.0
+    ends = wave(u[0]), wave(u[1])
+    period = 2 * math.pi
+    top = math.floor((u[1] - crest) / period) >= math.ceil((u[0] - crest) / period)
+    bottom = math.floor((u[1] - crest) / period - 0.5) >= math.ceil((u[0] - crest) / period - 0.5)
+    return -1.0 if bottom else min(ends), 1.0 if top else max(ends)
+
+
 FUNCTIONS: dict[str, Function] = {f"He{k}": _hermite(k) for k in range(MAX_HERMITE + 1)} | {
     "abs": Function(
         latex=r"\left|#1\right|",
@@ -306,7 +320,7 @@ FUNCTIONS: dict[str, Function] = {f"He{k}": _hermite(k) for k in range(MAX_HERMI
         evaluate=lambda xp, x: xp.cos(x),
         source="math.cos({0})",
         derivatives=(lambda u: negate(call("sin", u)),),
-        image=lambda u: (-1.0, 1.0),
+        image=lambda u: _wave(math.cos, 0.0, u),
         growing="bounded",
         parity="even",
     ),
@@ -324,6 +338,7 @@ FUNCTIONS: dict[str, Function] = {f"He{k}": _hermite(k) for k in range(MAX_HERMI
         growing="bounded",
         parity="odd",
         zeros="argument",
+        increasing=True,
     ),
     "exp": Function(
         latex=_simple("exp"),
@@ -333,6 +348,7 @@ FUNCTIONS: dict[str, Function] = {f"He{k}": _hermite(k) for k in range(MAX_HERMI
         image=_monotone(_exp),
         growing="exponential",
         zeros="never",
+        increasing=True,
     ),
     "gelu": Function(
         latex=_word("gelu"),
@@ -365,6 +381,7 @@ FUNCTIONS: dict[str, Function] = {f"He{k}": _hermite(k) for k in range(MAX_HERMI
         growing="logarithm",
         breaks_at=lambda u: u,
         is_singular=True,
+        increasing=True,
     ),
     "max": Function(
         latex=_simple("max", 2),
@@ -418,6 +435,7 @@ FUNCTIONS: dict[str, Function] = {f"He{k}": _hermite(k) for k in range(MAX_HERMI
         image=_monotone(_sigmoid),
         growing="bounded",
         zeros="never",
+        increasing=True,
     ),
     "sign": Function(
         latex=_word("sign"),
@@ -438,7 +456,7 @@ FUNCTIONS: dict[str, Function] = {f"He{k}": _hermite(k) for k in range(MAX_HERMI
         evaluate=lambda xp, x: xp.sin(x),
         source="math.sin({0})",
         derivatives=(lambda u: call("cos", u),),
-        image=lambda u: (-1.0, 1.0),
+        image=lambda u: _wave(math.sin, math.pi / 2, u),
         growing="bounded",
         parity="odd",
     ),
@@ -450,6 +468,7 @@ FUNCTIONS: dict[str, Function] = {f"He{k}": _hermite(k) for k in range(MAX_HERMI
         image=_monotone(lambda x: max(x, 0.0) + math.log1p(math.exp(-abs(x)))),
         growing="like argument",
         zeros="never",
+        increasing=True,
     ),
     "sqrt": Function(
         latex=r"\sqrt{#1}",
@@ -463,6 +482,7 @@ FUNCTIONS: dict[str, Function] = {f"He{k}": _hermite(k) for k in range(MAX_HERMI
         breaks_at=lambda u: u,
         is_singular=True,
         zeros="argument",
+        increasing=True,
     ),
     "step": Function(
         latex=_word("step"),
@@ -485,5 +505,6 @@ FUNCTIONS: dict[str, Function] = {f"He{k}": _hermite(k) for k in range(MAX_HERMI
         growing="bounded",
         parity="odd",
         zeros="argument",
+        increasing=True,
     ),
 }

@@ -201,7 +201,13 @@ def typed_forms(node: Node, r: int) -> list[np.ndarray]:
     def visit(part: Node) -> None:
         form = affine_form(part, r)
         if form is None:
-            for child in children(part):
+            parts = list(children(part))
+            if isinstance(
+                part, Sum
+            ):  # linear terms count together: abs(z3) + z1 - z2 has two forms
+                linear = [term for term in parts if affine_form(term, r) is not None]
+                parts = [add(linear), *(term for term in parts if term not in linear)]
+            for child in parts:
                 visit(child)
         elif form[0].any():
             w = form[0] / np.linalg.norm(form[0])
