@@ -45,6 +45,8 @@ class Integrand:
         Growth: :math:`|f| \le C(1+|z|)^p e^{a|z|+b|z|^2}`.
     pieces : tuple of Polynomial, optional
         For r = 1: the polynomial between each two consecutive breaks, if it is one everywhere.
+    sharp : tuple of float
+        For r = 1: points between which it changes on no shorter scale than their distance.
     """
 
     function: Callable[[Sequence[np.ndarray]], Any]
@@ -56,6 +58,7 @@ class Integrand:
     linear: float = 0.0
     quadratic: float = 0.0
     pieces: tuple[Polynomial, ...] | None = None
+    sharp: tuple[float, ...] = ()
 
     def __call__(self, columns: Sequence[np.ndarray]) -> np.ndarray:
         """Values at points given by columns, broadcast to their common shape."""

@@ -16,9 +16,9 @@ from ..base.seeds import stream
 from ..targets.language.evaluate import constant_value, evaluate
 from ..targets.language.expression import Expression
 from ..targets.language.functions import FUNCTIONS, rebuild
+from ..targets.language.pieces import Pieces
 from ..targets.language.polynomials import polynomial_of
 from ..targets.language.tree import Call, Node, children, fold, is_constant
-from ..targets.pieces import Pieces
 from .relabeling import Relabeled, without_relabeling
 
 MAX_FORMULAS = 64

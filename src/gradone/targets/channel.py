@@ -18,8 +18,8 @@ from ..base.seeds import stream
 from ..calculus.sobol import REPLICATES, SobolSequence
 from .language.average import averaged
 from .language.expression import Expression
+from .language.pieces import Pieces
 from .language.tree import Node, add, multiply, number
-from .pieces import Pieces
 
 Kind = Literal["deterministic", "discrete", "mixed", "noisy"]
 

@@ -19,10 +19,10 @@ from ...calculus.embedding import order_indices
 from ...calculus.hermite import hermite_table
 from ...calculus.output_gram import OutputGram
 from ...calculus.slice_points import wide_points
+from ...targets.language.pieces import Pieces
 from ...targets.language.polynomials import polynomial_of
 from ...targets.language.rounding import with_rounding
 from ...targets.language.tree import Node
-from ...targets.pieces import Pieces
 from .known import Grams
 
 _STEP = 1e-2  # places closer than this need not be told apart

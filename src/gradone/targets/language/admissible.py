@@ -12,8 +12,9 @@ from ...base.errors import TargetError
 from .bounds import directions, growth, interval, local_infinities
 from .evaluate import constant_value, evaluate_columns
 from .functions import FUNCTIONS, hermite_polynomial
+from .lines import sharp_points
 from .printing import text_of
-from .structure import affine_form
+from .structure import affine_form, typed_forms
 from .tree import (
     Call,
     Node,
@@ -158,8 +159,19 @@ def _refuse_infinite(node: Node, text: str, what: str) -> None:
             f"'{_short(text_of(culprit))}' {problem} at {where}; {what} must be finite, and "
             f"below {_TOO_LARGE:.0e}, everywhere that matters (|z| < 8)"
         )
-    if np.ptp(values) <= 1e-13 * (1e-200 + np.abs(values).max()):
+    if _is_constant(values) and _is_constant(np.append(values, _at_sharp_points(node))):
         raise TargetError(f"'{_short(text)}' is a constant: it is {values[0]:.6g} everywhere")
+
+
+def _is_constant(values: np.ndarray) -> bool:
+    return bool(np.ptp(values) <= 1e-13 * (1e-200 + np.abs(values).max()))
+
+
+def _at_sharp_points(node: Node) -> np.ndarray:
+    """Values where a function may change within a narrow interval of its linear forms."""
+    r = max(variables(node))
+    lines = [np.outer(sharp_points(node, w), w) for w in [*np.eye(r), *typed_forms(node, r)]]
+    return _values(node, np.concatenate([np.zeros((1, r)), *lines]))
 
 
 def _short(text: str) -> str:

@@ -5,7 +5,6 @@ The arguments of sign, abs, relu, step, min, max, log and sqrt vanish there.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from fractions import Fraction
 
@@ -14,9 +13,9 @@ import numpy as np
 from ...calculus.integrand import Plane
 from ...calculus.polynomial import Polynomial
 from .bounds import interval
-from .evaluate import evaluate_columns
 from .functions import FUNCTIONS, substitute
 from .lines import Curved, line_zeros, on_line
+from .pieces import Pieces
 from .polynomials import polynomial_of
 from .structure import affine_form, is_piecewise_constant, linear_span
 from .tree import Call, Node, Power, Product, Quotient, is_constant, nodes, variables
@@ -193,22 +192,5 @@ def one_variable_pieces(node: Node, breaks: tuple[float, ...]) -> tuple[Polynomi
         return None
     if variables(node) not in ((1,), ()):
         return None
-    edges = [breaks[0] - 2.0, *breaks, breaks[-1] + 2.0] if breaks else [-1.0, 1.0]
-    pieces = []
-    for low, high in itertools.pairwise(edges):
-        piece = polynomial_of(_branch_at(node, (low + high) / 2), 1)
-        if piece is None:
-            return None
-        pieces.append(piece)
-    return tuple(pieces)
-
-
-def _branch_at(node: Node, point: float) -> Node:
-    """Smooth branch of a one-variable node that is active at a point."""
-    at = np.array(point)
-    while part := next((p for p in kinks(node) if FUNCTIONS[p.name].branches), None):
-        value = float(evaluate_columns(part, lambda i: at))
-        branches = FUNCTIONS[part.name].branches_of(*part.arguments)
-        values = [abs(float(evaluate_columns(b, lambda i: at)) - value) for b in branches]
-        node = substitute(node, {part: branches[int(np.argmin(values))]})
-    return node
+    edges = np.array([breaks[0] - 2.0, *breaks, breaks[-1] + 2.0] if breaks else [-1.0, 1.0])
+    return Pieces(node, 1).polynomials((edges[:-1, None] + edges[1:, None]) / 2)

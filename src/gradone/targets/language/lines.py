@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from fractions import Fraction
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from .derivative import derivative
 from .evaluate import evaluate_columns
-from .tree import Call, Node, Quotient, add, multiply, nodes, number, variables
+from .functions import FUNCTIONS
+from .tree import Call, Node, Quotient, nodes, variables
 
 _SCAN = np.linspace(-40.0, 40.0, 8001)
 _SECOND_SCAN = np.linspace(-40.0, 40.0, 11003)
 _NEAR = 8.0  # beyond, nothing has weight
 _STEEP = 20.0  # slope of an argument from which a function of it counts as sharp
-_MAX_SHARP = 200
+_MAX_SHARP = 4000
+_LADDER = 0.25 ** np.arange(1.0, 25.0)  # distances of points around a sharp place
 _MAX_STEPS = 60
 _GOLDEN_STEPS = 45  # then rounding decides
 _EPS = float(np.finfo(float).eps)
+_Function = Callable[[np.ndarray], np.ndarray]
 
 
 class Curved(Exception):
@@ -71,9 +72,8 @@ def family_zeros(
     values = f(*_all_pairs(n, scan))
     size = np.abs(values)
     member, place = _sign_changes(values)
-    count = np.bincount(member, minlength=n)
     # Zeros that are denser than the scan show on a second one, whose step is not commensurate.
-    again = np.bincount(_sign_changes(f(*_all_pairs(n, second)))[0], minlength=n)
+    count, again = _crossings(values), _crossings(f(*_all_pairs(n, second)))
     is_lost = (np.abs(again - count) > 1 + count // 100) | ~np.isfinite(size).any(axis=1)
     keep = ~is_lost[member]
     member, place = member[keep], place[keep]
@@ -82,11 +82,17 @@ def family_zeros(
     touching = _touching(f, scan, values, is_lost)
     found: list[list[float] | None] = []
     for i in range(n):
-        zeros = [*crossing[member == i], *scan[where[owner == i]], *touching[1][touching[0] == i]]
+        zeros = [*crossing[member == i], *scan[where[owner == i]]]
+        # Minima are known to half the digits only.
+        zeros += [z for z in touching[1][touching[0] == i] if not _is_near(z, zeros, 1e-7)]
         zeros.sort()
         apart = [float(z) for j, z in enumerate(zeros) if j == 0 or z - zeros[j - 1] > 1e-9]
         found.append(None if is_lost[i] else apart)
     return found
+
+
+def _is_near(point: float, others: list[float], distance: float) -> bool:
+    return bool(len(others)) and float(np.abs(np.array(others) - point).min()) < distance
 
 
 def _all_pairs(n: int, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -171,47 +177,86 @@ def _sign_changes(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return row, place
 
 
-def sharp_points(node: Node, w: np.ndarray) -> list[float]:
-    """Points t at which a smooth part of ``node(t w)`` may change within a narrow interval.
+def _crossings(values: np.ndarray) -> np.ndarray:
+    """Number of changes of sign in each row, also where a value is zero between them."""
+    sign = np.sign(values)
+    is_between = (sign[:, 1:-1] == 0) & (sign[:, :-2] * sign[:, 2:] < 0)
+    return is_between.sum(axis=1) + (sign[:, :-1] * sign[:, 1:] < 0).sum(axis=1)
 
-    Where the argument of a function is steep, what happens happens where it is zero or extremal:
-    the middle of ``exp(-1e5*(z - 1.2)**2)``, the step of ``tanh(1e4*z)``. An integral that begins
-    a panel there cannot step over it.
+
+def sharp_points(node: Node, w: np.ndarray, breaks: Sequence[float] = ()) -> list[float]:
+    """Points t between which ``node(t w)`` changes on no shorter scale than their distance.
+
+    Where the argument of a function is steep, what happens happens where it is zero or extremal,
+    or at one of the `breaks`, on a scale that its values there tell: the middle of
+    ``exp(-1e5*(z - 1.2)**2)``, the step of ``tanh(1e4*z)``. Around each such place the points are
+    graded: their distances grow from that scale by factors of four.
 
     Examples
     --------
     >>> from gradone.targets.language.parser import parse
-    >>> [round(t, 6) for t in sharp_points(parse("exp(-100000*(z - 1.25)**2)"), np.ones(1))]
-    [1.25]
+    >>> points = sharp_points(parse("exp(-100000*(z - 1.25)**2)"), np.ones(1))
+    >>> [round(t - 1.25, 6) for t in points if abs(t - 1.25) < 0.01]
+    [-0.007812, -0.001953, 0.0, 0.001953, 0.007812]
     """
-    found: set[float] = set()
+    grid = _SCAN[np.abs(_SCAN) <= _NEAR]
+    found = np.zeros(0)
     for argument in _arguments(node):
-        values = on_line(argument, w)(_SCAN[np.abs(_SCAN) <= _NEAR])
-        if np.nanmax(np.abs(np.diff(values)), initial=0.0) < _STEEP * (_SCAN[1] - _SCAN[0]):
-            continue
-        for curve in (argument, _slope(argument, w)):
-            try:
-                zeros = line_zeros(on_line(curve, w))
-            except Curved:
+        f = on_line(argument, w)
+        with np.errstate(all="ignore"):
+            values = f(grid)
+            slopes = np.abs(np.diff(values)) / np.diff(grid)
+            if not np.nanmax(slopes, initial=0.0) > _STEEP:
                 continue
-            found.update(round(z, 12) for z in zeros if abs(z) <= _NEAR)
-    return sorted(found)[:_MAX_SHARP]
+            places = [*breaks, *_zeros(f, grid, values), *_extrema(f, grid, values)]
+            graded = _graded(f, np.unique(places))
+        found = np.union1d(found, graded)
+        grid = np.union1d(grid, graded)  # functions of this part are seen by the next scans
+        if len(found) > _MAX_SHARP:
+            return []
+    return [float(t) for t in found]
+
+
+def _zeros(f: _Function, grid: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Zeros between the points of a scan, and on them unless the function is zero around."""
+    place = np.flatnonzero(np.sign(values[:-1]) * np.sign(values[1:]) < 0)
+    is_zero = np.pad(values == 0, 1)
+    alone = grid[is_zero[1:-1] & ~(is_zero[:-2] & is_zero[2:])]
+    return np.concatenate([alone, bracketed_zeros(f, grid[place], grid[place + 1])])
+
+
+def _extrema(f: _Function, grid: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Local extrema of a function that was scanned."""
+    rise = np.sign(np.diff(values))
+    place = np.flatnonzero(rise[:-1] * rise[1:] < 0) + 1
+    up = rise[place - 1]
+    return _minima(lambda t: up * -f(t), grid[place - 1], grid[place + 1])
+
+
+def _graded(f: _Function, places: np.ndarray) -> np.ndarray:
+    """Places around which a function is steep, with points at growing distances."""
+    steps = _LADDER[:, None]
+    sides = [np.abs(f(places + sign * steps) - f(places)) for sign in (-1.0, 1.0)]
+    is_slow = ~(np.maximum(*sides) > 1)
+    # The longest step below which the function changes by less than one.
+    first = np.where(is_slow.all(axis=0), 0, len(_LADDER) - np.argmin(is_slow[::-1], axis=0))
+    sharp = np.flatnonzero(first > 1)
+    ladders = [
+        place + sign * _LADDER[: min(index + 1, len(_LADDER))]
+        for place, index in zip(places[sharp], first[sharp], strict=True)
+        for sign in (-1.0, 1.0)
+    ]
+    points = np.unique(np.concatenate([places[sharp], *ladders]))
+    return points[np.abs(points) <= _NEAR]
 
 
 def _arguments(node: Node) -> list[Node]:
-    """Arguments of functions, and denominators."""
+    """Arguments of functions that have a scale, which sign and abs have not, and denominators."""
     inside: dict[Node, None] = {}
     for part in nodes(node):
         match part:
-            case Call(arguments=arguments):
+            case Call(name=name, arguments=arguments) if FUNCTIONS[name].branches is None:
                 inside |= dict.fromkeys(arguments)
-            case Quotient(denominator=bottom):
-                inside[bottom] = None
+            case Quotient(denominator=bottom):  # its relative change counts
+                inside[Call("log", (Call("abs", (bottom,)),))] = None
     return [argument for argument in inside if variables(argument)]
-
-
-def _slope(node: Node, w: np.ndarray) -> Node:
-    """Derivative of t -> node(t w)."""
-    return add(
-        multiply((number(Fraction(float(w[i - 1]))), derivative(node, i))) for i in variables(node)
-    )

@@ -181,8 +181,7 @@ def _integrand(node: Node, r: int) -> Integrand:
     pieces = one_variable_pieces(node, result.breaks)
     if pieces is not None:
         return replace(result, pieces=pieces)
-    sharp = tuple(Plane((1.0,), t) for t in sharp_points(node, np.ones(1)))
-    return replace(result, planes=planes + sharp)
+    return replace(result, sharp=tuple(sharp_points(node, np.ones(1), result.breaks)))
 
 
 def _along(node: Node, w: np.ndarray) -> Integrand:
@@ -192,13 +191,13 @@ def _along(node: Node, w: np.ndarray) -> Integrand:
         return evaluate_columns(node, lambda i: w[i - 1] * columns[0])
 
     planes, is_curved = break_planes(node, len(w))
-    offsets = {plane.offset / float(np.dot(plane.normal, w)) for plane in planes}
-    offsets |= set(sharp_points(node, w))
+    offsets = sorted({plane.offset / float(np.dot(plane.normal, w)) for plane in planes})
     return Integrand(
         values,
         1,
-        tuple(Plane((1.0,), offset) for offset in sorted(offsets)),
+        tuple(Plane((1.0,), offset) for offset in offsets),
         is_curved,
         any(FUNCTIONS[part.name].is_singular for part in kinks(node)),
         *growth(node),
+        sharp=tuple(sharp_points(node, w, offsets)),
     )

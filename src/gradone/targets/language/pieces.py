@@ -8,15 +8,17 @@ the line and has no atom.
 
 from __future__ import annotations
 
+from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
 
-from ..base.errors import TargetError
-from .language.evaluate import constant_value, evaluate
-from .language.functions import FUNCTIONS, rebuild
-from .language.polynomials import polynomial_of
-from .language.tree import Call, Node, children, fold, is_constant, nodes
+from ...base.errors import TargetError
+from ...calculus.polynomial import Polynomial
+from .evaluate import constant_value, evaluate
+from .functions import FUNCTIONS, rebuild
+from .polynomials import polynomial_of
+from .tree import Call, Node, children, fold, is_constant, nodes
 
 _MAX_PIECES = 4096
 
@@ -56,12 +58,36 @@ class Pieces:
         """Value around each point of `z` (n, r) where the function is constant there, else NaN."""
         if not self.switches:
             return np.full(len(z), np.nan)
+        patterns, which = self._patterns(z)
+        return np.array([self._constant(pattern) for pattern in patterns])[which]
+
+    def polynomials(self, z: np.ndarray) -> tuple[Polynomial, ...] | None:
+        """Polynomial around each point of `z` (n, r), None if the function is not one at all."""
+        if not self.switches:
+            found = self._polynomial(self.tree)
+            return None if found is None else (found,) * len(z)
+        patterns, which = self._patterns(z)
+        pieces = []
+        for pattern in patterns:
+            piece = self._polynomial(self._formula(pattern))
+            if piece is None:
+                return None
+            pieces.append(piece)
+        return tuple(pieces[i] for i in which)
+
+    def _polynomial(self, piece: Node) -> Polynomial | None:
+        if is_constant(piece):
+            value = constant_value(piece)
+            return Polynomial.constant(Fraction(value), self.r) if np.isfinite(value) else None
+        return polynomial_of(piece, self.r)
+
+    def _patterns(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Different patterns of choices at points, and which of them each point has."""
         choices = np.stack([self._choice(part, z) for part in self.switches], axis=1)
         # One word for each pattern: sorting words is far faster than sorting rows.
         words = np.ascontiguousarray(choices).view(f"S{choices.shape[1]}")[:, 0]
         _, first, inverse = np.unique(words, return_index=True, return_inverse=True)
-        values = np.array([self._constant(choices[i]) for i in first])
-        return values[inverse]
+        return choices[first], inverse
 
     def _choice(self, part: Call, z: np.ndarray) -> np.ndarray:
         """Index of the alternative that the part follows at each point."""
@@ -77,17 +103,23 @@ class Pieces:
         if key not in self._known:
             if len(self._known) >= _MAX_PIECES:
                 return float("nan")
-            self._known[key] = self._value(dict(zip(self.switches, pattern, strict=True)))
+            self._known[key] = self._value(pattern)
         return self._known[key]
 
-    def _value(self, choice: dict[Call, np.int8]) -> float:
+    def _formula(self, pattern: np.ndarray) -> Node:
+        """The smooth formula with this pattern of choices."""
+        choice = dict(zip(self.switches, pattern, strict=True))
+
         def combine(part: Node, parts: list[Node]) -> Node:
             if isinstance(part, Call) and part in choice:
                 return _alternatives(Call(part.name, tuple(parts)))[choice[part]]
             return rebuild(part, parts) if children(part) else part
 
+        return fold(self.tree, combine)
+
+    def _value(self, pattern: np.ndarray) -> float:
         try:
-            piece = fold(self.tree, combine)
+            piece = self._formula(pattern)
             if not is_constant(piece):
                 polynomial = polynomial_of(piece, self.r)
                 if polynomial is None or polynomial.degree > 0:
