@@ -108,18 +108,37 @@ def numpy_function(text: str) -> Callable[[list[np.ndarray]], np.ndarray]:
     return function
 
 
-def switches(text: str) -> Callable[[list[np.ndarray]], list[np.ndarray]]:
-    """The values whose change of sign switches a branch: arguments of abs, sign, relu, ..."""
+SMOOTH = ["tanh", "erf", "sigmoid", "softplus", "gelu", "exp"]
+
+
+def switches(
+    text: str, levels: tuple[float, ...] = ()
+) -> Callable[[list[np.ndarray]], list[np.ndarray]]:
+    """The values whose change of sign switches a branch: arguments of abs, sign, relu, ...
+
+    And arguments of tanh, erf, ... minus the `levels`, between which these functions are smooth.
+    """
     found: list[np.ndarray] = []
 
     def watched(name: str) -> Callable[..., Any]:
         def function(*arguments: Any) -> Any:
-            found.append(arguments[0] - arguments[1] if len(arguments) == 2 else arguments[0])
+            value = arguments[0] - arguments[1] if len(arguments) == 2 else arguments[0]
+            found.extend(value - level for level in (levels if name in SMOOTH else (0.0,)))
             return NUMPY.functions[name](*arguments)
 
         return function
 
-    names = ["abs", "relu", "sign", "step", "log", "sqrt", "min", "max"]
+    names = [
+        "abs",
+        "relu",
+        "sign",
+        "step",
+        "log",
+        "sqrt",
+        "min",
+        "max",
+        *(SMOOTH if levels else []),
+    ]
     watching = Algebra(
         NUMPY.number, NUMPY.pi, NUMPY.functions | {name: watched(name) for name in names}
     )

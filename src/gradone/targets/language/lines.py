@@ -78,7 +78,7 @@ def family_zeros(
     keep = ~is_lost[member]
     member, place = member[keep], place[keep]
     crossing = bracketed_zeros(lambda t: f(member, t), scan[place], scan[place + 1])
-    owner, where = np.nonzero((values == 0) & ~is_lost[:, None])
+    owner, where = np.nonzero(_ends_of_zeros(values) & ~is_lost[:, None])
     touching = _touching(f, scan, values, is_lost)
     found: list[list[float] | None] = []
     for i in range(n):
@@ -89,6 +89,12 @@ def family_zeros(
         apart = [float(z) for j, z in enumerate(zeros) if j == 0 or z - zeros[j - 1] > 1e-9]
         found.append(None if is_lost[i] else apart)
     return found
+
+
+def _ends_of_zeros(values: np.ndarray) -> np.ndarray:
+    """Where values are zero, but not on both sides: saturated functions cancel over long ways."""
+    is_zero = np.pad(values == 0, [(0, 0), (1, 1)])
+    return np.asarray(is_zero[:, 1:-1] & ~(is_zero[:, :-2] & is_zero[:, 2:]))
 
 
 def _is_near(point: float, others: list[float], distance: float) -> bool:
@@ -212,16 +218,15 @@ def sharp_points(node: Node, w: np.ndarray, breaks: Sequence[float] = ()) -> lis
             graded = _graded(f, np.unique(places))
         found = np.union1d(found, graded)
         grid = np.union1d(grid, graded)  # functions of this part are seen by the next scans
-        if len(found) > _MAX_SHARP:
-            return []
+        if len(found) > _MAX_SHARP:  # the middle matters most
+            return sorted(found[np.argsort(np.abs(found))[:_MAX_SHARP]].tolist())
     return [float(t) for t in found]
 
 
 def _zeros(f: _Function, grid: np.ndarray, values: np.ndarray) -> np.ndarray:
     """Zeros between the points of a scan, and on them unless the function is zero around."""
     place = np.flatnonzero(np.sign(values[:-1]) * np.sign(values[1:]) < 0)
-    is_zero = np.pad(values == 0, 1)
-    alone = grid[is_zero[1:-1] & ~(is_zero[:-2] & is_zero[2:])]
+    alone = grid[_ends_of_zeros(values[None])[0]]
     return np.concatenate([alone, bracketed_zeros(f, grid[place], grid[place + 1])])
 
 
