@@ -77,16 +77,17 @@ def _refine(
     for rule in rules:
         new, size, square = _contract(f, order, rule, degree)
         if last is not None:
-            change, change_square = np.abs(new - last[0]), abs(square - last[1])
+            change = np.abs(new - last[0])
+            change_square = abs(square - last[1]) if math.isfinite(square) else math.inf
             largest = float(change.max())
             error = np.maximum(change, 0.1 * largest) + 1e-3 * min(before, size)
             error += 64 * _EPS * size * math.sqrt(degree + 1)
             # One number may agree by accident: the square is not known better than the function.
             rest = max(change_square, largest * size) + 1e-3 * min(before_square, square)
-            rest += 64 * _EPS * square
-            best = BlockCoefficients(
-                new, error, size=size, square=Estimate(square, rest, "quadrature")
-            )
+            rest += (64 * _EPS + f.beyond_reach) * square
+            error += f.beyond_reach * size
+            known = Estimate(square, rest, "quadrature") if math.isfinite(rest) else None
+            best = BlockCoefficients(new, error, size=size, square=known)
             before, before_square = largest, change_square
             is_enough = float(error.max()) <= tolerance * size
             if is_enough and (not squared or rest <= tolerance * square):
@@ -282,7 +283,8 @@ def _contract(
         full = [c.reshape(c.shape + (1,) * (r - c.ndim)) for c in columns]
         values = f([full[order.index(axis)] for axis in range(r)])
         size += _mean(np.abs(values), weights)
-        square += _mean(values * values, weights)
+        with np.errstate(over="ignore", invalid="ignore"):  # the square may have no mean
+            square += _mean(values * values, weights)
         for z, w in zip(reversed(columns), reversed(weights), strict=True):
             values = _contract_last(values, z, w, degree)
         total = total + values

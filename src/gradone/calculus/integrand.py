@@ -47,6 +47,9 @@ class Integrand:
         For r = 1: the polynomial between each two consecutive breaks, if it is one everywhere.
     sharp : tuple of float
         For r = 1: points between which it changes on no shorter scale than their distance.
+    tilt : float
+        For r = 1: the values are those of :math:`f(z)\, e^{-b z^2}` with this b, which do not
+        overflow; the growth is that of f.
     """
 
     function: Callable[[Sequence[np.ndarray]], Any]
@@ -59,13 +62,14 @@ class Integrand:
     quadratic: float = 0.0
     pieces: tuple[Polynomial, ...] | None = None
     sharp: tuple[float, ...] = ()
+    tilt: float = 0.0
 
     def __call__(self, columns: Sequence[np.ndarray]) -> np.ndarray:
         """Values at points given by columns, broadcast to their common shape."""
         values = np.asarray(self.function(columns), dtype=np.float64)
-        if (
-            self.is_singular
-        ):  # a node may fall on the singular surface itself, a set of measure zero
+        # A node may fall on the singular surface itself, a set of measure zero; and where a fast
+        # function overflows the density underflows.
+        if self.is_singular or (self.quadratic and not self.tilt):
             values = np.nan_to_num(values, nan=0.0, posinf=0.0, neginf=0.0)
         return np.broadcast_to(values, np.broadcast_shapes(*(np.shape(c) for c in columns)))
 
@@ -76,8 +80,14 @@ class Integrand:
 
     def reach(self, order: int = 0) -> float:
         """Radius beyond which the function times a polynomial of degree `order` has no weight."""
-        width = 1 / math.sqrt(max(1 - 2 * self.quadratic, 0.05))
+        width = 1 / math.sqrt(max(1 - 2 * self.quadratic, 1e-6 if self.tilt else 0.05))
         return width * (8.3 + 0.7 * math.sqrt(self.degree + order) + self.linear * width)
+
+    @property
+    def beyond_reach(self) -> float:
+        """Share of the weight of a fast function that lies where it overflows."""
+        largest = math.sqrt(700 / self.quadratic) if self.quadratic else math.inf
+        return math.erfc(min(self.reach(), largest) * math.sqrt(max(0.5 - self.quadratic, 0.0)))
 
 
 @dataclass(frozen=True)

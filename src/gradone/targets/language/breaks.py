@@ -5,6 +5,7 @@ The arguments of sign, abs, relu, step, min, max, log and sqrt vanish there.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from fractions import Fraction
 
@@ -12,7 +13,7 @@ import numpy as np
 
 from ...calculus.integrand import Plane
 from ...calculus.polynomial import Polynomial
-from .bounds import interval
+from .bounds import interval, quadratic_form
 from .functions import FUNCTIONS, substitute
 from .lines import Curved, line_zeros, on_line
 from .pieces import Pieces
@@ -22,6 +23,7 @@ from .tree import Call, Node, Power, Product, Quotient, is_constant, nodes, vari
 
 MAX_BRANCHES = 32
 MAX_PLANES = 12
+_ROUNDING = 1e-13
 
 
 def kinks(node: Node) -> list[Call]:
@@ -130,9 +132,50 @@ def _polynomial_planes(polynomial: Polynomial, node: Node, r: int) -> list[Plane
         axis = used[0]
         roots = real_roots({m[axis]: c for m, c in polynomial.coefficients.items()})
         return planes + [_plane(np.eye(r)[axis], -root) for root in roots]
+    if (forms := linear_factors(polynomial)) is not None:
+        return planes + [_plane(w, c) for w, c in forms]
     if any(content):
         raise Curved
     return planes + _line_planes(node, r)
+
+
+def linear_factors(polynomial: Polynomial) -> tuple[tuple[np.ndarray, float], ...] | None:
+    r"""Forms :math:`(w, c)` whose product :math:`\prod(\langle w, z\rangle + c)` is a quadratic.
+
+    Its symmetric matrix in (z, 1) then has one positive and one negative eigenvalue, and no other:
+    :math:`\lambda s^2 - \mu t^2` is the product of :math:`\sqrt\lambda s \pm \sqrt\mu t`. None for
+    other polynomials.
+
+    Examples
+    --------
+    >>> from gradone.targets.language.parser import parse
+    >>> first, second = linear_factors(polynomial_of(parse("z1**2 - z2**2"), 2))
+    >>> first[0].round(12).tolist(), second[0].round(12).tolist()
+    ([1.0, 1.0], [1.0, -1.0])
+    """
+    if polynomial.degree != 2:
+        return None
+    r = polynomial.r
+    matrix = np.zeros((r + 1, r + 1))
+    matrix[:r, :r] = quadratic_form(polynomial)
+    for exponents, coefficient in polynomial.coefficients.items():
+        if sum(exponents) < 2:
+            i = exponents.index(1) if sum(exponents) else r
+            matrix[i, r] += float(coefficient) / 2
+            matrix[r, i] += float(coefficient) / 2
+    values, vectors = np.linalg.eigh(matrix)
+    size = float(np.abs(values).max())
+    if not (values[0] < -_ROUNDING * size and values[-1] > _ROUNDING * size):
+        return None
+    if r > 1 and np.abs(values[1:-1]).max() > _ROUNDING * size:
+        return None
+    s = (
+        math.sqrt(values[-1])
+        * vectors[:, -1]
+        * np.sign(vectors[np.abs(vectors[:, -1]).argmax(), -1])
+    )
+    t = math.sqrt(-values[0]) * vectors[:, 0] * np.sign(vectors[np.abs(vectors[:, 0]).argmax(), 0])
+    return tuple((form[:r], float(form[r])) for form in (s + t, s - t))
 
 
 def real_roots(coefficients: dict[int, Fraction]) -> list[float]:

@@ -13,6 +13,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from ...base.errors import OutOfRegime
 from ...calculus.integrand import Block, Integrand, Plane, SeparableSum, Term
 from ...calculus.polynomial import Polynomial
 from .bounds import growth
@@ -21,9 +22,11 @@ from .evaluate import evaluate_columns
 from .functions import FUNCTIONS, call, substitute
 from .lines import sharp_points
 from .polynomials import polynomial_of
+from .printing import text_of
 from .structure import linear_span
 from .tree import (
     ONE,
+    ZERO,
     Call,
     Node,
     Number,
@@ -37,10 +40,12 @@ from .tree import (
     multiply,
     nodes,
     number,
+    power,
     variables,
 )
 
 MAX_TERMS = 64
+_FAST, _FASTEST = 0.3, 0.49  # growth exp(b z^2) from which values overflow; from which all is lost
 _Factors = tuple[Node, ...]
 
 
@@ -165,16 +170,42 @@ def _block(node: Node) -> Block:
     return Block(axes, _integrand(node, len(axes)))
 
 
+def _tilted(node: Node, b: float) -> Node:
+    """Node times ``exp(-b z1**2)``, written such that nothing overflows."""
+    match node:
+        case Sum(terms=terms):
+            return add(_tilted(term, b) for term in terms)
+        case Power(base=base, exponent=k):
+            return power(_tilted(base, b / k), k)
+        case Product(factors=factors):
+            fastest = max(factors, key=lambda factor: growth(factor).quadratic)
+            return multiply(_tilted(f, b) if f is fastest else f for f in factors)
+        case Call(name="exp", arguments=(argument,)):
+            square = multiply((number(Fraction(-b)), power(Variable("z", 1), 2)))
+            return call("exp", add((argument, square)))
+        case _:
+            return multiply((node, _tilted(call("exp", ZERO), b)))
+
+
 def _integrand(node: Node, r: int) -> Integrand:
     """Function of variables 1..r with its breaks and growth."""
     planes, is_curved = break_planes(node, r)
+    if r > 1 and growth(node).quadratic > _FASTEST:
+        raise OutOfRegime(
+            f"'{text_of(node)[:60]}' grows almost as fast as the Gaussian density falls, and its "
+            "variables do not separate: its integrals are not computed. Use a smaller factor "
+            "inside exp"
+        )
+    tilt = growth(node).quadratic if r == 1 and growth(node).quadratic > _FAST else 0.0
+    inner = _tilted(node, tilt) if tilt else node
     result = Integrand(
-        lambda columns: evaluate_columns(node, lambda i: columns[i - 1]),
+        lambda columns: evaluate_columns(inner, lambda i: columns[i - 1]),
         r,
         planes,
         is_curved,
         any(FUNCTIONS[part.name].is_singular for part in kinks(node)),
         *growth(node),
+        tilt=tilt,
     )
     if r > 1 or is_curved:
         return result
@@ -186,6 +217,13 @@ def _integrand(node: Node, r: int) -> Integrand:
 
 def _along(node: Node, w: np.ndarray) -> Integrand:
     """One-variable function t -> node(t w)."""
+    if growth(node).quadratic > _FAST:
+        on_axis: dict[Node, Node] = {
+            part: multiply((number(Fraction(float(w[part.index - 1]))), Variable("z", 1)))
+            for part in nodes(node)
+            if isinstance(part, Variable)
+        }
+        return _integrand(substitute(node, on_axis), 1)
 
     def values(columns: Sequence[np.ndarray]) -> np.ndarray:
         return evaluate_columns(node, lambda i: w[i - 1] * columns[0])
