@@ -45,7 +45,7 @@ from .tree import (
 
 _HALF = number(Fraction(1, 2))
 _ROUNDING = 1e-6  # a root of a slope this close to the end of a range lies on it
-_MAX_NODES, _MAX_TERMS = 400, 16
+_MAX_NODES, _MAX_TERMS = 150, 16
 
 
 def same_level_sets(node: Node, unknown: Collection[int]) -> Node:
@@ -64,9 +64,9 @@ def same_level_sets(node: Node, unknown: Collection[int]) -> Node:
         return node
     found = _core(node, unknown)
     if found is None and (plain := with_visible_symmetry(node)) != node:
-        found = _core(plain, unknown)
-        if found is None and len(nodes(plain)) < len(nodes(node)):
-            found = plain
+        found = _core(plain, unknown) or plain
+        if len(nodes(found)) >= len(nodes(node)):
+            found = None
     return node if found is None else found
 
 
@@ -208,13 +208,17 @@ def _by_roots_of_slope(node: Node, index: int, values: Interval) -> int | None:
         return None
     minus = Polynomial.constant(-1, 1)
     slope = p.derivative(0) * q + minus * p * q.derivative(0)  # times q^2
-    low, high = values
-    margin = _ROUNDING * (1 + min(abs(low), abs(high)))
+    low, high = (end + sign * _margin(end) for end, sign in zip(values, (1, -1), strict=True))
     roots = real_roots({m: c for (m,), c in slope.coefficients.items()}) if slope.degree else []
-    if any(low + margin < x < high - margin for x in roots):
+    if any(low < x < high for x in roots):
         return None
     at = float(slope([np.array((max(low, -1e6) + min(high, 1e6)) / 2)]))
     return 1 if at > 0 else -1 if at < 0 else None
+
+
+def _margin(end: float) -> float:
+    """How far inside of an end a root counts as one at the end."""
+    return _ROUNDING * (1 + abs(end)) if math.isfinite(end) else 0.0
 
 
 def _center(outer: Node, variable: Variable) -> Fraction | None:

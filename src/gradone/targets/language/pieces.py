@@ -44,6 +44,7 @@ class Pieces:
     def __init__(self, tree: Node, r: int) -> None:
         self.tree, self.r = tree, r
         self._known: dict[bytes, float] = {}
+        self._formulas: dict[tuple[Node, tuple[int, ...]], Node] = {}
 
     @cached_property
     def switches(self) -> tuple[Call, ...]:
@@ -106,16 +107,39 @@ class Pieces:
             self._known[key] = self._value(pattern)
         return self._known[key]
 
+    @cached_property
+    def _inside(self) -> dict[Node, tuple[int, ...]]:
+        """Which switches each part contains, itself included."""
+        place: dict[Node, int] = {part: i for i, part in enumerate(self.switches)}
+
+        def combine(part: Node, found: list[set[int]]) -> set[int]:
+            inside = set().union(*found) | ({place[part]} if part in place else set())
+            known[part] = tuple(sorted(inside))
+            return inside
+
+        known: dict[Node, tuple[int, ...]] = {}
+        fold(self.tree, combine)
+        return known
+
     def _formula(self, pattern: np.ndarray) -> Node:
-        """The smooth formula with this pattern of choices."""
-        choice = dict(zip(self.switches, pattern, strict=True))
+        """The smooth formula with this pattern of choices; parts are shared between patterns."""
 
-        def combine(part: Node, parts: list[Node]) -> Node:
-            if isinstance(part, Call) and part in choice:
-                return _alternatives(Call(part.name, tuple(parts)))[choice[part]]
-            return rebuild(part, parts) if children(part) else part
+        def visit(part: Node) -> Node:
+            inside = self._inside[part]
+            if not inside:
+                return part
+            key = part, tuple(pattern[list(inside)].tolist())
+            if key not in self._formulas:
+                parts = [visit(child) for child in children(part)]
+                if isinstance(part, Call) and part in self.switches:
+                    choice = pattern[self.switches.index(part)]
+                    found = _alternatives(Call(part.name, tuple(parts)))[choice]
+                else:
+                    found = rebuild(part, parts)
+                self._formulas[key] = found
+            return self._formulas[key]
 
-        return fold(self.tree, combine)
+        return visit(self.tree)
 
     def _value(self, pattern: np.ndarray) -> float:
         try:
