@@ -21,6 +21,7 @@ from .integrand import Integrand
 REPLICATES = 16
 _BITS = 30
 _START = 10  # 2^10 points in each replicate at first
+_HITS = 100
 _STRIP = 256
 _CHUNK = 2048  # points whose products of Hermite values fit the cache
 # Points are drawn from a wider Gaussian and reweighted: growing functions and high degrees have
@@ -145,8 +146,12 @@ def sobol_coefficients(
         value, error = means.mean(axis=0), quantile * means.std(axis=0, ddof=1)
         enough = float(error.max()) <= tolerance * max(mass / drawn, 1e-300)
         if enough or 2 * drawn * REPLICATES > points:
-            spread = quantile * float(square_means.std(ddof=1))
-            second = Estimate(float(square_means.mean()), spread, "monte_carlo")
+            # Layers that hardly any point has hit do not show in the spread.
+            unseen = f.thin if f.thin * drawn * REPLICATES < _HITS else 0.0
+            error += unseen * mass / drawn
+            square = float(square_means.mean())
+            spread = quantile * float(square_means.std(ddof=1)) + unseen * square
+            second = Estimate(square, spread, "monte_carlo")
             return BlockCoefficients(value, error, "monte_carlo", mass / drawn, second)
         # The balance of a Sobol sequence asks for powers of two.
         batch = min(16 * drawn, 1 << int(math.log2(points / REPLICATES))) - drawn

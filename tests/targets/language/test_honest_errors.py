@@ -29,7 +29,6 @@ from .grammar import sample
 from .oracle import numpy_function, switches
 
 FLOOR = {1: 1e-15, 2: 1e-12, 3: 1e-6}
-BUDGET = {1: 2e6, 2: 2e7, 3: 2e7}  # function values of the reference
 COUNT = {1: 80, 2: 80, 3: 40}
 
 
@@ -79,12 +78,17 @@ def draw(r: int, count: int) -> list[str]:
 
 
 def reference(
-    text: str, r: int, scale: float, smallest: float, levels: tuple[float, ...] = ()
+    text: str,
+    r: int,
+    scale: float,
+    smallest: float,
+    levels: tuple[float, ...] = (),
+    budget: float = 2e7,
 ) -> Moments:
     """Moments to a tenth of the smallest reported error, or as fine as the work allows."""
     tolerance = min(max(0.1 * smallest / scale, FLOOR[r]), 1e-3)
     while True:
-        integrator = BruteForce(numpy_function(text), switches(text, levels), r, scale, BUDGET[r])
+        integrator = BruteForce(numpy_function(text), switches(text, levels), r, scale, budget)
         try:
             return integrator.moments(tolerance)
         except TooMuchWork:
@@ -93,30 +97,28 @@ def reference(
                 raise
 
 
-def checks(text: str, levels: tuple[float, ...] = ()) -> list[Check]:
-    """Every number that gradone reports about an expression, against its reference.
-
-    `levels` help the reference where functions are steep.
-    """
+def checks(text: str) -> list[Check]:
+    """Every number that gradone reports about an expression, against its reference."""
     expression = Expression(text)
-    r = expression.r
-    mean, second, hermite = (
-        expression.mean(),
-        expression.second_moment(),
-        expression.hermite(DEGREE),
-    )
+    mean, second = expression.mean(), expression.second_moment()
     scale = math.sqrt(second.value)
-    betas = indices(r)
+    betas = indices(expression.r)
     norms = [math.sqrt(math.prod(map(math.factorial, beta))) for beta in betas]
-    reported = [hermite.coefficient(*beta) for beta in betas]
+    reported = [expression.hermite(DEGREE).coefficient(*beta) for beta in betas]
     smallest = min(e.error / n for e, n in zip(reported, norms, strict=True))
-    true = reference(text, r, scale, min(smallest, mean.error, second.error / scale), levels)
-    rows = [("mean", mean, true.value[0], true.error[0])]
-    rows.append(("mean square", second, true.value[-1], true.error[-1]))
-    for beta, estimate, norm, value, error in zip(
-        betas, reported, norms, true.value, true.error, strict=False
-    ):
-        rows.append((f"c{beta}", estimate, norm * value, norm * error))
+    smallest = min(smallest, mean.error, second.error / scale)
+    return compared(text, reference(text, expression.r, scale, smallest))
+
+
+def compared(text: str, true: Moments) -> list[Check]:
+    """Every number that gradone reports about an expression, against given ones."""
+    expression = Expression(text)
+    hermite, betas = expression.hermite(DEGREE), indices(expression.r)
+    norms = [math.sqrt(math.prod(map(math.factorial, beta))) for beta in betas]
+    rows = [("mean", expression.mean(), true.value[0], true.error[0])]
+    rows.append(("mean square", expression.second_moment(), true.value[-1], true.error[-1]))
+    for beta, norm, value, error in zip(betas, norms, true.value, true.error, strict=False):
+        rows.append((f"c{beta}", hermite.coefficient(*beta), norm * value, norm * error))
     for k in range(DEGREE + 1):
         at = [i for i, beta in enumerate(betas) if sum(beta) == k]
         value, error = true.value[at], true.error[at]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -15,6 +17,8 @@ _SECOND_SCAN = np.linspace(-40.0, 40.0, 11003)
 _NEAR = 8.0  # beyond, nothing has weight
 _STEEP = 20.0  # slope of an argument from which a function of it counts as sharp
 _MAX_SHARP = 4000
+_CLOUD, _NEAREST, _TINY = 4096, 64, 1e-7
+_VERY_STEEP, _ORDER_ONE = 50.0, 3.0
 _LADDER = 0.25 ** np.arange(1.0, 25.0)  # distances of points around a sharp place
 _MAX_STEPS = 60
 _GOLDEN_STEPS = 45  # then rounding decides
@@ -221,6 +225,37 @@ def sharp_points(node: Node, w: np.ndarray, breaks: Sequence[float] = ()) -> lis
         if len(found) > _MAX_SHARP:  # the middle matters most
             return sorted(found[np.argsort(np.abs(found))[:_MAX_SHARP]].tolist())
     return [float(t) for t in found]
+
+
+def thin_share(node: Node, r: int) -> float:
+    """Probability of the layers of a function of r variables that a rule may step over.
+
+    Where the argument of a function is steep, the function changes where it is of order one. What
+    that probability is follows from the points next to its zeros.
+
+    Examples
+    --------
+    >>> from gradone.targets.language.parser import parse
+    >>> round(thin_share(parse("tanh(1000*(z1 - z2**2))"), 2), 3)
+    0.002
+    """
+    rng = np.random.default_rng(1729)
+    z = rng.standard_normal((r + 1, _CLOUD))  # variables are counted from 1
+    moved = z + _TINY * rng.standard_normal(z.shape)
+    total = 0.0
+    for argument in _arguments(node):
+        with np.errstate(all="ignore"):
+            before, after = (
+                np.broadcast_to(evaluate_columns(argument, partial(operator.getitem, x)), _CLOUD)
+                for x in (z, moved)
+            )
+            size = np.nan_to_num(np.abs(before), nan=np.inf)
+            nearest = np.argpartition(size, _NEAREST)[:_NEAREST]
+            slope = np.median(np.abs(after - before)[nearest]) / _TINY
+        if slope > _VERY_STEEP:
+            reach = max(float(size[nearest].max()), _ORDER_ONE)
+            total += float(np.mean(size <= reach)) * _ORDER_ONE / reach
+    return min(total, 1.0)
 
 
 def _zeros(f: _Function, grid: np.ndarray, values: np.ndarray) -> np.ndarray:

@@ -20,7 +20,7 @@ from .bounds import growth
 from .breaks import break_planes, kinks, one_variable_pieces
 from .evaluate import evaluate_columns
 from .functions import FUNCTIONS, call, substitute
-from .lines import sharp_points
+from .lines import sharp_points, thin_share
 from .polynomials import polynomial_of
 from .printing import text_of
 from .structure import linear_span
@@ -61,7 +61,8 @@ def separable_sum(node: Node, r: int) -> SeparableSum:
     """
     polynomial = Polynomial.constant(0, r)
     terms: dict[_Factors, Fraction] = {}
-    same: dict[tuple[int, ...], list[Node]] = {}  # terms of one block, by its variables
+    # Terms of one block, by its variables, and by its direction if it has only one.
+    same: dict[tuple[tuple[int, ...], tuple[float, ...]], list[Node]] = {}
     for coefficient, factors in expand(node):
         part = polynomial_of(multiply((number(coefficient), *factors)), r)
         if part is not None:
@@ -70,12 +71,12 @@ def separable_sum(node: Node, r: int) -> SeparableSum:
         groups = _independent(factors)
         if len(groups) == 1:
             block = multiply((number(coefficient), *groups))
-            same.setdefault(variables(block), []).append(block)
+            same.setdefault((variables(block), _direction(block, r)), []).append(block)
         else:
             terms[groups] = terms.get(groups, Fraction(0)) + coefficient
-    if () in same:  # a constant such as pi goes with the first block, or with variable 1 alone
-        constants = same.pop(())
-        first = min(same, default=(1,))
+    if ((), ()) in same:  # a constant such as pi goes with the first block, or variable 1 alone
+        constants = same.pop(((), ()))
+        first = min(same, default=((1,), ()))
         same[first] = same.get(first, []) + constants
     for blocks in same.values():
         terms[(add(blocks),)] = Fraction(1)
@@ -84,6 +85,12 @@ def separable_sum(node: Node, r: int) -> SeparableSum:
         polynomial,
         tuple(Term(c, tuple(_block(b) for b in blocks)) for blocks, c in terms.items() if c),
     )
+
+
+def _direction(block: Node, r: int) -> tuple[float, ...]:
+    """Direction of a block that depends on one linear form of several variables."""
+    span = linear_span(block, r) if len(variables(block)) > 1 else np.zeros((0, r))
+    return tuple(float(x) for x in span[0].round(9)) if len(span) == 1 else ()
 
 
 def expand(node: Node) -> list[tuple[Fraction, _Factors]]:
@@ -205,6 +212,7 @@ def _integrand(node: Node, r: int) -> Integrand:
         is_curved,
         any(FUNCTIONS[part.name].is_singular for part in kinks(node)),
         *growth(node),
+        thin=thin_share(node, r) if r > 1 else 0.0,
         tilt=tilt,
     )
     if r > 1 or is_curved:
