@@ -311,7 +311,8 @@ def _second_moments(
     missing = np.abs(total[:, :1] - 1)
     branches = np.bincount(pieces.member, minlength=len(atoms))
     rounding = np.where(branches > 1, _ROOT_OF_EPS, 0.0)
-    return total, error + (missing + rounding[:, None]) * total
+    with np.errstate(over="ignore", invalid="ignore"):  # where slopes are rounding, nothing is said
+        return total, error + (missing + rounding[:, None]) * total
 
 
 def _affordable(panels: _Panels, pieces: MonotonePieces, budget: RootBudget) -> _Panels:
