@@ -84,9 +84,9 @@ def _refine(
             error += 64 * _EPS * size * math.sqrt(degree + 1)
             # One number may agree by accident: the square is not known better than the function.
             rest = max(change_square, largest * size) + 1e-3 * min(before_square, square)
-            unseen = f.beyond_reach + f.thin
-            rest += (64 * _EPS + unseen) * square
-            error += unseen * size
+            share, height = f.thin
+            rest += (64 * _EPS + f.beyond_reach) * square + share * height**2
+            error += f.beyond_reach * size + share * height
             known = Estimate(square, rest, "quadrature") if math.isfinite(rest) else None
             best = BlockCoefficients(new, error, size=size, square=known)
             before, before_square = largest, change_square

@@ -47,8 +47,9 @@ class Integrand:
         For r = 1: the polynomial between each two consecutive breaks, if it is one everywhere.
     sharp : tuple of float
         For r = 1: points between which it changes on no shorter scale than their distance.
-    thin : float
-        For r > 1: probability of layers so thin that a rule may step over them.
+    thin : tuple of float
+        For r > 1: probability of layers so thin that a rule may step over them, and the size of
+        the function there.
     tilt : float
         For r = 1: the values are those of :math:`f(z)\, e^{-b z^2}` with this b, which do not
         overflow; the growth is that of f.
@@ -64,7 +65,7 @@ class Integrand:
     quadratic: float = 0.0
     pieces: tuple[Polynomial, ...] | None = None
     sharp: tuple[float, ...] = ()
-    thin: float = 0.0
+    thin: tuple[float, float] = (0.0, 0.0)
     tilt: float = 0.0
 
     def __call__(self, columns: Sequence[np.ndarray]) -> np.ndarray:

@@ -147,11 +147,10 @@ def sobol_coefficients(
         enough = float(error.max()) <= tolerance * max(mass / drawn, 1e-300)
         if enough or 2 * drawn * REPLICATES > points:
             # Layers that hardly any point has hit do not show in the spread.
-            unseen = f.thin if f.thin * drawn * REPLICATES < _HITS else 0.0
-            error += unseen * mass / drawn
-            square = float(square_means.mean())
-            spread = quantile * float(square_means.std(ddof=1)) + unseen * square
-            second = Estimate(square, spread, "monte_carlo")
+            share, height = f.thin if f.thin[0] * drawn * REPLICATES < _HITS else (0.0, 0.0)
+            error += share * height
+            spread = quantile * float(square_means.std(ddof=1)) + share * height**2
+            second = Estimate(float(square_means.mean()), spread, "monte_carlo")
             return BlockCoefficients(value, error, "monte_carlo", mass / drawn, second)
         # The balance of a Sobol sequence asks for powers of two.
         batch = min(16 * drawn, 1 << int(math.log2(points / REPLICATES))) - drawn

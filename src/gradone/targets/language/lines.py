@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import operator
+import math
 from collections.abc import Callable, Sequence
-from functools import partial
 
 import numpy as np
 
@@ -18,7 +17,7 @@ _NEAR = 8.0  # beyond, nothing has weight
 _STEEP = 20.0  # slope of an argument from which a function of it counts as sharp
 _MAX_SHARP = 4000
 _CLOUD, _NEAREST, _TINY = 4096, 64, 1e-7
-_VERY_STEEP, _ORDER_ONE = 50.0, 3.0
+_VERY_STEEP, _ORDER_ONE, _NEWTON_STEPS = 50.0, 3.0, 20
 _LADDER = 0.25 ** np.arange(1.0, 25.0)  # distances of points around a sharp place
 _MAX_STEPS = 60
 _GOLDEN_STEPS = 45  # then rounding decides
@@ -227,35 +226,55 @@ def sharp_points(node: Node, w: np.ndarray, breaks: Sequence[float] = ()) -> lis
     return [float(t) for t in found]
 
 
-def thin_share(node: Node, r: int) -> float:
-    """Probability of the layers of a function of r variables that a rule may step over.
+def thin_layers(node: Node, r: int) -> tuple[float, float]:
+    """Probability of the layers of a function that a rule may step over, and its size there.
 
     Where the argument of a function is steep, the function changes where it is of order one. What
-    that probability is follows from the points next to its zeros.
+    that probability is follows from the points next to its zeros; these are moved onto the layer.
 
     Examples
     --------
     >>> from gradone.targets.language.parser import parse
-    >>> round(thin_share(parse("tanh(1000*(z1 - z2**2))"), 2), 3)
-    0.002
+    >>> share, size = thin_layers(parse("exp(-1000000*(z1 - z2**2)**2)"), 2)
+    >>> 2e-4 < share < 2e-3, round(size, 2)
+    (True, 1.0)
     """
     rng = np.random.default_rng(1729)
-    z = rng.standard_normal((r + 1, _CLOUD))  # variables are counted from 1
-    moved = z + _TINY * rng.standard_normal(z.shape)
-    total = 0.0
+    z = rng.standard_normal((r, _CLOUD))
+    direction = rng.standard_normal(z.shape)
+    share, size = 0.0, 0.0
     for argument in _arguments(node):
-        with np.errstate(all="ignore"):
-            before, after = (
-                np.broadcast_to(evaluate_columns(argument, partial(operator.getitem, x)), _CLOUD)
-                for x in (z, moved)
+        u = np.abs(_at(argument, z))
+        nearest = np.argpartition(np.nan_to_num(u, nan=np.inf), _NEAREST)[:_NEAREST]
+        at, reach = z[:, nearest], max(float(u[nearest].max()), _ORDER_ONE)
+        # Half of the points are nearer than the median: so does their number grow with u.
+        spread = reach / max(float(np.median(u[nearest])), 1e-300)
+        growth = min(1.0, math.log(2) / math.log(max(spread, 2.0)))
+        slopes = np.abs(_at(argument, at + _TINY * direction[:, nearest]) - _at(argument, at))
+        if not np.median(slopes) > _VERY_STEEP * _TINY:
+            continue
+        share += float(np.mean(u <= reach)) * (_ORDER_ONE / reach) ** growth
+        around = np.hstack([at, _onto_layer(argument, at)])
+        size = max(size, float(np.nanmax(np.abs(_at(node, around)))))
+    return min(share, 1.0), size if np.isfinite(size) else 0.0
+
+
+def _at(node: Node, z: np.ndarray) -> np.ndarray:
+    values = evaluate_columns(node, lambda i: z[i - 1])
+    return np.broadcast_to(np.asarray(values, dtype=np.float64), z.shape[1:])
+
+
+def _onto_layer(argument: Node, z: np.ndarray) -> np.ndarray:
+    """Points moved towards the zeros of an argument along its gradient, by Newton's method."""
+    with np.errstate(all="ignore"):
+        for _ in range(_NEWTON_STEPS):
+            u = _at(argument, z)
+            gradient = np.array(
+                [(_at(argument, z + step[:, None]) - u) / _TINY for step in _TINY * np.eye(len(z))]
             )
-            size = np.nan_to_num(np.abs(before), nan=np.inf)
-            nearest = np.argpartition(size, _NEAREST)[:_NEAREST]
-            slope = np.median(np.abs(after - before)[nearest]) / _TINY
-        if slope > _VERY_STEEP:
-            reach = max(float(size[nearest].max()), _ORDER_ONE)
-            total += float(np.mean(size <= reach)) * _ORDER_ONE / reach
-    return min(total, 1.0)
+            step = u * gradient / (gradient * gradient).sum(axis=0)
+            z = np.where(np.abs(step) < 1, z - step, z)
+    return z
 
 
 def _zeros(f: _Function, grid: np.ndarray, values: np.ndarray) -> np.ndarray:

@@ -20,7 +20,7 @@ from .bounds import growth
 from .breaks import break_planes, kinks, one_variable_pieces
 from .evaluate import evaluate_columns
 from .functions import FUNCTIONS, call, substitute
-from .lines import sharp_points, thin_share
+from .lines import sharp_points, thin_layers
 from .polynomials import polynomial_of
 from .printing import text_of
 from .structure import linear_span
@@ -212,7 +212,7 @@ def _integrand(node: Node, r: int) -> Integrand:
         is_curved,
         any(FUNCTIONS[part.name].is_singular for part in kinks(node)),
         *growth(node),
-        thin=thin_share(node, r) if r > 1 else 0.0,
+        thin=thin_layers(node, r) if r > 1 else (0.0, 0.0),
         tilt=tilt,
     )
     if r > 1 or is_curved:
