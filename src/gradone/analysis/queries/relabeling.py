@@ -31,9 +31,9 @@ def simpler_label(tree: Node, unknown: Collection[int], *, is_noisy: bool) -> Re
     --------
     >>> from gradone.targets.language.parser import parse
     >>> from gradone.targets.language.printing import text_of
-    >>> label = simpler_label(parse("exp(z1 + z1**2*tanh(z2))"), (2,), is_noisy=False)
+    >>> label = simpler_label(parse("exp(z1 + relu(z1)*tanh(z2))"), (2,), is_noisy=False)
     >>> text_of(label.tree), [text_of(factor) for factor in label.factors]
-    ('z2', ['z1**2'])
+    ('z2', ['relu(z1)'])
     >>> text_of(simpler_label(parse("2*tanh(z1*z2 + 1) - 3"), (1, 2), is_noisy=False).tree)
     'z1*z2'
     """

@@ -85,6 +85,9 @@ def _core(node: Node, unknown: Collection[int]) -> Node | None:
             moved = substitute(outer, {variable: add((variable, number(center)))})
             reach = max(high - float(center), float(center) - low)
             if direction(moved, variable.index, (0.0, reach)):
+                match part:
+                    case Product(factors=(Number(), *factors)) if not center:
+                        part = multiply(factors)
                 return call("abs", add((part, number(-center))))
     return None
 
@@ -112,7 +115,7 @@ def direction(node: Node, index: int, values: Interval) -> int:
     Examples
     --------
     >>> from gradone.targets.language.parser import parse
-    >>> direction(parse("exp(-z1**2)"), 1, (0.0, math.inf)), direction(parse("sin(z1)"), 1, (0, 1))
+    >>> direction(parse("exp(-z1**2)"), 1, (0.0, math.inf)), direction(parse("sin(z1)"), 1, (0, 3))
     (-1, 0)
     """
     if has_jumps(node):

@@ -205,8 +205,8 @@ def sharp_points(node: Node, w: np.ndarray, breaks: Sequence[float] = ()) -> lis
     --------
     >>> from gradone.targets.language.parser import parse
     >>> points = sharp_points(parse("exp(-100000*(z - 1.25)**2)"), np.ones(1))
-    >>> [round(t - 1.25, 6) for t in points if abs(t - 1.25) < 0.01]
-    [-0.007812, -0.001953, 0.0, 0.001953, 0.007812]
+    >>> sorted({round(t - 1.25, 4) + 0.0 for t in points if abs(t - 1.25) < 0.01})
+    [-0.0039, -0.001, 0.0, 0.001, 0.0039]
     """
     grid = _SCAN[np.abs(_SCAN) <= _NEAR]
     found = np.zeros(0)

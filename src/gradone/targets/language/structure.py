@@ -206,7 +206,7 @@ def typed_forms(node: Node, r: int) -> list[np.ndarray]:
                 part, Sum
             ):  # linear terms count together: abs(z3) + z1 - z2 has two forms
                 linear = [term for term in parts if affine_form(term, r) is not None]
-                parts = [add(linear), *(term for term in parts if term not in linear)]
+                parts = [*(term for term in parts if term not in linear), add(linear)]
             for child in parts:
                 visit(child)
         elif form[0].any():
