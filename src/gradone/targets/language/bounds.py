@@ -15,7 +15,8 @@ import numpy as np
 
 from ...calculus.polynomial import Polynomial
 from .evaluate import constant_value, evaluate_columns
-from .functions import FUNCTIONS, Interval
+from .functions import FUNCTIONS
+from .images import Interval
 from .polynomials import polynomial_of
 from .tree import (
     Call,

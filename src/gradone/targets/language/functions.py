@@ -16,6 +16,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ...base.arrays import apply_elementwise
+from .images import Interval, wave_image
 from .tree import (
     ONE,
     ZERO,
@@ -37,7 +38,6 @@ from .tree import (
     power,
 )
 
-Interval = tuple[float, float]
 Growing = Literal["bounded", "like argument", "root", "logarithm", "exponential"]
 MAX_HERMITE = 12
 
@@ -289,17 +289,6 @@ def _even_bound(u: Interval) -> Interval:
     return (0.0 if u[0] <= 0 <= u[1] else min(low, high)), max(low, high)
 
 
-def _wave(wave: Callable[[float], float], crest: float, u: Interval) -> Interval:
-    """Values of a sine or cosine on an interval; `crest` is where it is one."""
-    if not u[1] - u[0] < 2 * math.pi:
-        return -1.0, 1.0
-    ends = wave(u[0]), wave(u[1])
-    period = 2 * math.pi
-    top = math.floor((u[1] - crest) / period) >= math.ceil((u[0] - crest) / period)
-    bottom = math.floor((u[1] - crest) / period - 0.5) >= math.ceil((u[0] - crest) / period - 0.5)
-    return -1.0 if bottom else min(ends), 1.0 if top else max(ends)
-
-
 FUNCTIONS: dict[str, Function] = {f"He{k}": _hermite(k) for k in range(MAX_HERMITE + 1)} | {
     "abs": Function(
         latex=r"\left|#1\right|",
@@ -320,7 +309,7 @@ FUNCTIONS: dict[str, Function] = {f"He{k}": _hermite(k) for k in range(MAX_HERMI
         evaluate=lambda xp, x: xp.cos(x),
         source="math.cos({0})",
         derivatives=(lambda u: negate(call("sin", u)),),
-        image=lambda u: _wave(math.cos, 0.0, u),
+        image=lambda u: wave_image(math.cos, 0.0, u),
         growing="bounded",
         parity="even",
     ),
@@ -456,7 +445,7 @@ FUNCTIONS: dict[str, Function] = {f"He{k}": _hermite(k) for k in range(MAX_HERMI
         evaluate=lambda xp, x: xp.sin(x),
         source="math.sin({0})",
         derivatives=(lambda u: call("cos", u),),
-        image=lambda u: _wave(math.sin, math.pi / 2, u),
+        image=lambda u: wave_image(math.sin, math.pi / 2, u),
         growing="bounded",
         parity="odd",
     ),

@@ -19,7 +19,8 @@ from ...calculus.polynomial import Polynomial
 from .bounds import interval
 from .breaks import kinks, real_roots
 from .derivative import derivative
-from .functions import FUNCTIONS, Interval, call, rebuild, substitute
+from .functions import FUNCTIONS, call, rebuild, substitute
+from .images import Interval
 from .polynomials import polynomial_of
 from .structure import has_jumps
 from .tree import (
