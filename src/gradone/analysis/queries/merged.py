@@ -22,6 +22,7 @@ from ...calculus.slice_points import wide_points
 from ...targets.language.pieces import Pieces
 from ...targets.language.polynomials import polynomial_of
 from ...targets.language.rounding import with_rounding
+from ...targets.language.structure import is_piecewise_constant
 from ...targets.language.tree import Node
 from .known import Grams
 
@@ -44,7 +45,7 @@ def with_merged_labels(grams: Grams, label: Node, unknown: Sequence[int], r: int
     r : int
         Number of variables.
     """
-    if polynomial_of(label, r) is not None:
+    if polynomial_of(label, r) is not None or is_piecewise_constant(label):
         return grams
     z, weight = _points(r)
     direction = np.random.default_rng(2718).standard_normal(z.shape)
