@@ -15,9 +15,9 @@ import numpy as np
 from ...calculus.embedding import embedding
 from ...calculus.output_gram import OutputGram
 from ...targets.language.expression import Expression
-from ...targets.language.functions import substitute
+from ...targets.language.functions import FUNCTIONS, substitute
 from ...targets.language.levels import with_visible_symmetry
-from ...targets.language.tree import Node, Variable, negate
+from ...targets.language.tree import Call, Node, Variable, negate, nodes
 from ..subspace import Subspace
 
 _MAX_PERMUTED = 4
@@ -57,7 +57,8 @@ def symmetry_groups(f: Expression) -> tuple[tuple[np.ndarray, ...], ...]:
 def _is_even(f: Expression, flipped: tuple[int, ...]) -> bool:
     """Whether a target does not change with the signs of some variables, as its form shows."""
     found = f.parity(*flipped)
-    if found is not None:
+    hides = any(isinstance(p, Call) and FUNCTIONS[p.name].parity == "none" for p in nodes(f.tree))
+    if found is not None or not hides:  # sums of odd functions show what they are
         return found == "even"
     values: dict[Node, Node] = {
         Variable(f.letter, i): negate(Variable(f.letter, i)) for i in flipped
