@@ -11,6 +11,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .algorithms.own import Algorithm as Algorithm
     from .algorithms.plan import plan as plan
     from .algorithms.predict import predict as predict
     from .analysis.analyze import Analysis as Analysis
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 # Public name -> module that defines it. Loaded on first use, so that `import gradone` stays fast.
 _PUBLIC = {
     "Activation": "targets.activation",
+    "Algorithm": "algorithms.own",
     "Analysis": "analysis.analyze",
     "BadData": "base.errors",
     "Chart": "charts",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 from ..analysis.plan import Case, PlanRow
 from ..base.curves import joined
 from ..base.errors import GradoneError
-from ..base.registry import Registry
+from ..base.registry import Registry, Thing
 from ..dynamics import ENGINES
 from ..targets.sampled import Sampled
 from ..targets.target import Target
@@ -20,7 +20,32 @@ from ._run import Run
 if TYPE_CHECKING:
     import xarray as xr
 
-ALGORITHMS = Registry("algorithm", "gradone.algorithms")
+
+class _Cards(Registry):
+    """Cards by name; an estimator of an installed package gets one of its own."""
+
+    def add(self, name: str) -> Callable[[Thing], Thing]:
+        """Decorator that registers a card, or a class with ``fit`` and ``predict``."""
+        register = super().add(name)
+
+        def added(thing: Thing) -> Thing:
+            is_card = isinstance(thing, type) and issubclass(thing, Algorithm)
+            register(thing if is_card else _card_for(thing))
+            return thing
+
+        return added
+
+
+def _card_for(estimator: Any) -> type[Algorithm]:
+    from ..learners._foreign import find_class, name_of
+
+    learner = name_of(estimator)
+    find_class(learner)
+    facts = {"label": estimator.__name__, "color": "", "family": "tables", "learner": learner}
+    return type(estimator.__name__, (Algorithm,), {**facts, "__doc__": estimator.__doc__})
+
+
+ALGORITHMS = _Cards("algorithm", "gradone.algorithms")
 
 Kind = Literal["learning", "gradient", "plateau"]
 Shown = Literal["first", "also", "asked"]
@@ -85,21 +110,21 @@ class Algorithm:
     An algorithm of one's own needs a label, a color, a family and a learner; the rest has defaults.
     """
 
-    name: ClassVar[str]
+    name: str
     """Name in the table; set by ``ALGORITHMS.add``."""
-    label: ClassVar[str]
+    label: str
     """Name for people."""
-    color: ClassVar[str]
+    color: str
     """Name in the palette, or ``#rrggbb``; theory and simulation have the same."""
     family: ClassVar[str]
     """``bayes``, ``lazy``, ``sgd``, ``giant``, ``depth`` or ``tables``."""
     how: ClassVar[str] = ""
     """A sentence about the settings of a comparison."""
-    theory: ClassVar[str] = ""
+    theory: str = ""
     """Name of the theory that predicts it."""
     engine: ClassVar[str] = ""
     """Name of the engine that simulates it exactly, in few numbers."""
-    learner: ClassVar[str] = ""
+    learner: str = ""
     """Name of the estimator that does it to data."""
     prominence: ClassVar[Shown] = "first"
     """``"first"``: in reports, and chosen when a race opens; ``"also"``: offered in a race;

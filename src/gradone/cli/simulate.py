@@ -19,7 +19,10 @@ _NUMBERS = "A number, a list 1,2,4 or a range start:stop:count."
 def simulate(
     context: typer.Context,
     target: TargetName,
-    learner: Annotated[str, typer.Argument(help="Learner or algorithm; gradone list shows them.")],
+    learner: Annotated[
+        str,
+        typer.Argument(help="Learner or algorithm (gradone list), or any package.module:Class."),
+    ],
     d: Annotated[int, typer.Option("--d", help="Dimension of the input.")],
     alpha: Annotated[
         str | None, typer.Option("--alpha", help=f"Samples per dimension. {_NUMBERS}")
@@ -68,6 +71,8 @@ def simulate(
     settings = read_settings(
         context.args, kind, learner, besides=["channel", "random_state"], axes=("ridge", "width")
     )
+    if ":" in learner:  # a class of somebody else has parameters of its own
+        settings = {"parameters": settings}
     axes: dict[str, Any] = {
         name: read_value(name.replace("_", "-"), text)
         for name, text in (("alpha", alpha), ("n", n), ("width_ratio", width_ratio))

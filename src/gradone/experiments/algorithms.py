@@ -11,6 +11,7 @@ from typing import Any
 from ..base.errors import BadData
 from ..dynamics import ENGINES
 from ..learners import LEARNERS
+from ..learners._foreign import is_foreign, name_of
 from ..targets.sampled import Sampled, whole_number
 from ..targets.training import parameters_of
 from ..theory import THEORIES
@@ -33,6 +34,8 @@ _LISTS = frozenset("bias coefficients eigenvalue outliers readout record time wi
 # A sweep sets these itself, or they do not change a number.
 _OWN = frozenset("self target student random_state replicates seed progress".split())
 OF_LEARNERS = ("d", "n", "test_samples", "dtype")
+OF_FOREIGN = ("parameters", "directions")
+"""Of an estimator of somebody else: a table of its own parameters, whose names may be ours too."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +80,8 @@ class Algorithm:
     @property
     def source(self) -> str:
         """Its name in a result."""
-        return f"{'theory' if self.kind == 'theory' else 'simulation'}:{self.name}"
+        shown = self.name.rpartition(":")[2]  # the class alone, of one of somebody else
+        return f"{'theory' if self.kind == 'theory' else 'simulation'}:{shown}"
 
     def on(self, target: Sampled) -> Algorithm:
         """What runs on a target."""
@@ -207,9 +211,13 @@ def one_value_is_a_list(name: str) -> bool:
 
 @lru_cache(maxsize=256)
 def _described(kind: str, name: str, thing: Any) -> Algorithm:
+    answers = frozenset([*OF_DIRECTIONS, *OF_PREDICTIONS, "train_mse", "train_loss"])
+    if is_foreign(name):
+        known = frozenset({*OF_LEARNERS, *OF_FOREIGN})
+        return Algorithm(kind, name_of(thing), known, ("d", "n"), answers, version_of(thing))
     verb = {"theory": "predict", "engine": "run"}.get(kind)
-    known = parameters_of(getattr(thing, verb) if verb else thing)
-    parameters = [p for p in known.values() if p.name not in _OWN]
+    found = parameters_of(getattr(thing, verb) if verb else thing)
+    parameters = [p for p in found.values() if p.name not in _OWN]
     needed = tuple(p.name for p in parameters if p.default is p.empty and p.name != "channel")
     names, version = frozenset(p.name for p in parameters), version_of(thing)
     if kind == "theory":
@@ -218,7 +226,6 @@ def _described(kind: str, name: str, thing: Any) -> Algorithm:
         if "n" in names:  # which it takes as alpha too: one form is enough
             names, needed = names - {"alpha"}, (*needed, "n")
         return Algorithm(kind, name, names, needed, frozenset(thing.answers), version)
-    answers = frozenset([*OF_DIRECTIONS, *OF_PREDICTIONS, "train_mse", "train_loss"])
     return Algorithm(kind, name, names | {*OF_LEARNERS}, ("d", "n", *needed), answers, version)
 
 

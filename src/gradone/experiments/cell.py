@@ -8,11 +8,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from ..base.errors import BadData, no_such_parameter
 from ..base.seeds import stream
 from ..learners import LEARNERS
+from ..learners._foreign import is_foreign
 from ..targets.sampled import Sampled
 from ..targets.sampling import Sample
+from .foreign import blamed, build_foreign, foreign_directions
 from .metrics import Measured, Predictor, measure_directions, measure_many_predictions
 
 
@@ -100,6 +104,8 @@ def run_cell(
     address["dtype"] = simulation.dtype
     build_learner(simulation, replicate)  # a mistake must not wait for the sample
     sample = target.sample(n, d, **address)
+    if is_foreign(simulation.learner):
+        return [_foreign_fit(simulation, sample, n, address)]
     with warnings.catch_warnings():
         from sklearn.exceptions import ConvergenceWarning
 
@@ -117,6 +123,31 @@ def run_cell(
         )
         measured = [one | more for one, more in zip(measured, fresh, strict=True)]
     return [_fit(estimator, one) for estimator, one in zip(fitted, measured, strict=True)]
+
+
+def _foreign_fit(simulation: Simulation, sample: Sample, n: int, address: Mapping[str, Any]) -> Fit:
+    """Fit of an estimator of somebody else: what it does wrong is told with its name."""
+    target, d, replicate = simulation.target, simulation.d, address["replicate"]
+    cell = f"n = {n}, d = {d}, replicate {replicate}"
+    with blamed(simulation.learner, cell), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what its numbers are worth is seen on new samples
+        estimator = build_learner(simulation, replicate)
+        estimator.fit(sample.X, sample.y)
+        predictor = Predictor(estimator.predict, getattr(estimator, "predict_label", None))
+        options: Any = {"d": d, "test_samples": simulation.test_samples, **address}
+        [found] = measure_many_predictions(target, [predictor], **options)
+        rows = foreign_directions(
+            estimator,
+            simulation.parameters,
+            d=d,
+            r=len(sample.W_star),
+            seed=simulation.seed,
+            replicate=replicate,
+        )
+        if rows is not None:
+            found = measure_directions(target, rows, sample.W_star) | found
+    count = getattr(estimator, "n_iter_", -1)
+    return Fit(found, True, int(count) if np.ndim(count) == 0 and count is not None else -1)
 
 
 def _fitted(
@@ -157,8 +188,11 @@ def _fit(estimator: Any, measured: dict[str, Measured]) -> Fit:
 def build_learner(simulation: Simulation, replicate: int) -> Any:
     """Unfitted learner with its parameters, its own random stream and, if it asks, the link."""
     kind = LEARNERS[simulation.learner]
-    known = inspect.signature(kind).parameters
     given = dict(simulation.parameters)
+    if is_foreign(simulation.learner):
+        address = {"d": simulation.d, "replicate": replicate}
+        return build_foreign(simulation.learner, given, seed=simulation.seed, **address)
+    known = inspect.signature(kind).parameters
     for name in given:
         if name not in known:
             raise BadData(no_such_parameter(simulation.learner, name, known))

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..algorithms import look_of
+from ..algorithms._cards import Look
+from ..algorithms.own import as_card
 from ..base.axes import axis_values
 from ..base.children import Outcome, run_within
 from ..base.curves import curve
@@ -34,7 +37,7 @@ _UNFINISHED = "not begun within the budget"
 
 def compare(
     target: Sampled | str,
-    algorithms: Sequence[str] | None = None,
+    algorithms: Sequence[Any] | None = None,
     *,
     d: int | None = None,
     alpha: float | Sequence[float] | None = None,
@@ -52,8 +55,10 @@ def compare(
     ----------
     target : Target, hierarchical target, or str
         A text is read as a noiseless target.
-    algorithms : sequence of str, optional
-        Names of algorithms, as ``gradone list`` shows them; all by default.
+    algorithms : sequence of str, Algorithm or estimator, optional
+        Names of algorithms, as ``gradone list`` shows them; all by default. Anything with
+        ``fit(X, y)`` and ``predict(X)`` as well, and :class:`gradone.Algorithm`, which gives it a
+        label, a color and a theory.
     d : int, optional
         Dimension of the simulations: 500 by default, 64 for hierarchical targets.
     alpha, kappa : float or sequence of float, optional
@@ -139,7 +144,13 @@ def compare(
     finally:
         bar.close()
     params = {"d": d, "replicates": replicates, "budget": budget, "noise": target.noise}
-    return gathered(outcomes, field, target, params=params, seed=seed)
+    return gathered(outcomes, field, target, params=params, seed=seed, own=own_looks(algorithms))
+
+
+def own_looks(algorithms: Sequence[Any] | None) -> dict[str, Look]:
+    """Labels and colors of algorithms that are not known by their name."""
+    own = [as_card(given) for given in algorithms or () if not isinstance(given, str)]
+    return {card.name: Look(card.label, card.color) for card in own}
 
 
 def _checked_faces(faces: Any) -> Faces:
@@ -155,6 +166,7 @@ def gathered(
     *,
     params: Mapping[str, Any],
     seed: int,
+    own: Mapping[str, Look] = MappingProxyType({}),
 ) -> xr.Dataset:
     """One curve over ``source`` of what the tasks gave; points that are not there are NaN."""
     import xarray as xr
@@ -183,7 +195,8 @@ def gathered(
         params=params,
         seed=seed,
     )
-    looks = [look_of(source.partition(":")[2]) for source in ends]
+    names = [source.partition(":")[2] for source in ends]
+    looks = [own[name] if name in own else look_of(name) for name in names]
     whole = whole.assign_coords(
         outcome=("source", list(ends.values())),
         label=("source", [look.label for look in looks]),

@@ -17,6 +17,7 @@ from ..base.errors import TooLarge
 from ..base.memory import available_memory, human_bytes
 from ..dynamics import ENGINES
 from ..learners import LEARNERS
+from ..learners._foreign import is_foreign
 from ..targets.training import parameters_of
 from ..theory import THEORIES
 from .layout import Cell
@@ -84,6 +85,9 @@ _UNKNOWN = Cost("unknown", lambda s: 10.0 * s.n * s.d * (s.d + getattr(s, "width
 def _sizes(cell: Cell) -> Any:
     """Sizes of a cell and all parameters of what runs, as whoever states a cost reads them."""
     kind, name = cell.algorithm.kind, cell.algorithm.name
+    if is_foreign(name):
+        sizes = {**DEFAULTS, "r": getattr(cell.target, "r", 1), **cell.arguments}
+        return SimpleNamespace(**sizes)
     known = parameters_of(ENGINES[name].run if kind == "engine" else LEARNERS[name])
     default = {p.name: p.default for p in known.values() if p.default is not p.empty}
     given = {name: value for name, value in cell.arguments.items() if value is not None}

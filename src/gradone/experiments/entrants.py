@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ..algorithms import ALGORITHMS, Algorithm, Run, all_cards
+from ..algorithms import Algorithm, Run, all_cards
+from ..algorithms.own import Algorithm as Own
+from ..algorithms.own import as_card
 from ..base.children import Task
 from ..base.pool import Call
+from ..learners._foreign import require_importable
 from ..targets.hierarchy import HierarchicalTarget
 from ..targets.sampled import Sampled
 from ._common_quantities import common_quantities
@@ -47,7 +50,7 @@ class Field:
 
 def line_up(
     target: Sampled,
-    algorithms: Sequence[str] | None = None,
+    algorithms: Sequence[Any] | None = None,
     *,
     d: int,
     grid: np.ndarray,
@@ -63,8 +66,8 @@ def line_up(
     ----------
     target : Target or hierarchical target
         What is learned.
-    algorithms : sequence of str, optional
-        Names; all by default.
+    algorithms : sequence of str, Algorithm or estimator, optional
+        Names, or algorithms of one's own; all names by default.
     d : int
         Dimension of the simulations.
     grid, points : ndarray
@@ -85,11 +88,14 @@ def line_up(
     (['theory:bayes_amp', 'simulation:bayes_amp', 'simulation:giant_step'], ['theory:giant_step'])
     """
     axis = axis_of(target)
-    cards = all_cards() if algorithms is None else [ALGORITHMS[name]() for name in algorithms]
+    cards = all_cards() if algorithms is None else [as_card(given) for given in algorithms]
     tasks: list[Task] = []
     absent: dict[str, str] = {}
     for card in cards:
-        shared = {"target": target, "name": card.name, "d": d, "axis": axis, "seed": seed}
+        if isinstance(card, Own):  # which children cannot look up by its name
+            require_importable(card.learner)
+        who = card if isinstance(card, Own) else card.name
+        shared = {"target": target, "name": who, "d": d, "axis": axis, "seed": seed}
         if faces != "simulation" and card.theory:
             source = f"theory:{card.name}"
             if reason := card.missing_theory(target, axis):
@@ -159,28 +165,28 @@ def _simulation(
 
 
 def predicted(
-    target: Sampled, name: str, *, d: int, axis: str, places: Sequence[float], seed: int = 0
+    target: Sampled, name: str | Own, *, d: int, axis: str, places: Sequence[float], seed: int = 0
 ) -> xr.Dataset:
     """Curve of the theory of an algorithm, in common quantities."""
     run = Run(target, axis, places, d=d, seed=seed)
-    return common_quantities(ALGORITHMS[name]().predicted(run), axis)
+    return common_quantities(as_card(name).predicted(run), axis)
 
 
 def simulated_exactly(
-    target: Sampled, name: str, *, d: int, axis: str, places: Sequence[float], seed: int = 0
+    target: Sampled, name: str | Own, *, d: int, axis: str, places: Sequence[float], seed: int = 0
 ) -> xr.Dataset:
     """Curve of the engine of an algorithm, in common quantities."""
     run = Run(target, axis, places, d=d, seed=seed)
-    return common_quantities(ALGORITHMS[name]().simulated(run), axis)
+    return common_quantities(as_card(name).simulated(run), axis)
 
 
 def simulated(
-    target: Sampled, name: str, *, d: int, axis: str, place: float, replicates: int, seed: int
+    target: Sampled, name: str | Own, *, d: int, axis: str, place: float, replicates: int, seed: int
 ) -> xr.Dataset:
     """Curve of the learner of an algorithm at one place of the axis, in common quantities."""
     from .simulate import simulate
 
-    card, run = ALGORITHMS[name](), Run(target, axis, [place], d=d, seed=seed)
+    card, run = as_card(name), Run(target, axis, [place], d=d, seed=seed)
     found = simulate(
         target,
         card.learner,

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..base.errors import BadData
+from ..learners._foreign import estimator_table, is_estimator
 from ..targets.sampled import Sampled
 from .cell import Fit, Simulation, run_cell
 from .target_tables import read_target, table_of
@@ -83,6 +84,8 @@ def encoded(value: Any) -> Any:
     """
     if isinstance(value, Sampled):
         return table_of(value)
+    if is_estimator(value):
+        return encoded(estimator_table(value))
     if isinstance(value, float | np.floating) and math.isinf(value):
         return "inf" if value > 0 else "-inf"
     if isinstance(value, Mapping):
@@ -103,6 +106,8 @@ def decoded(parameters: Mapping[str, Any]) -> dict[str, Any]:
 def _decoded(value: Any) -> Any:
     if isinstance(value, list):
         return [_decoded(item) for item in value]
+    if isinstance(value, dict):
+        return {name: _decoded(item) for name, item in value.items()}
     return float(value) if value in ("inf", "-inf") else value
 
 

@@ -14,6 +14,8 @@ import numpy as np
 from ..algorithms import ALGORITHMS, learner_of, look_of
 from ..algorithms import Algorithm as CardAlgorithm
 from ..algorithms import Run as CommonRun
+from ..algorithms.own import Algorithm as Own
+from ..algorithms.own import as_card
 from ..base.axes import axis_values
 from ..base.curves import INTERRUPTED, curve, with_look
 from ..base.errors import BadData, GradoneError
@@ -21,13 +23,15 @@ from ..base.memory import require_memory
 from ..base.progress import Progress, watcher
 from ..base.seeds import canonical
 from ..learners import LEARNERS
+from ..learners._foreign import is_foreign, require_importable
 from ..targets.sampled import Sampled, whole_number
 from ..targets.target import as_target
 from ..targets.training import parameters_of
-from .algorithms import find_algorithm
+from .algorithms import OF_FOREIGN, find_algorithm
 from .cell import Simulation, build_learner
 from .cell_limits import CellLimits
 from .dataset import gather
+from .foreign import EstimatorFailed
 from .layout import Cell, Layout, Run, place_runs
 from .recipes import encoded, run_learner
 from .run import execute
@@ -46,7 +50,7 @@ _LOG = logging.getLogger(__name__)
 
 def simulate(
     target: Sampled | str,
-    name: str,
+    name: str | Any,
     *,
     d: int,
     alpha: float | Sequence[float] | None = None,
@@ -71,8 +75,10 @@ def simulate(
     ----------
     target : Target, hierarchical target, or str
         A text is read as a noiseless target.
-    name : str
-        Name of a learner, or of an algorithm that has one; ``gradone list`` shows them.
+    name : str or estimator
+        Name of a learner, or of an algorithm that has one; ``gradone list`` shows them. Or anything
+        with ``fit(X, y)`` and ``predict(X)``: an estimator of yours, a :class:`gradone.Algorithm`,
+        or ``"package.module:Class"`` with its arguments as ``parameters={...}``.
     d : int
         Input dimension.
     alpha, n : float or int, or sequences of them
@@ -140,8 +146,18 @@ def simulate(
     d, replicates = whole_number("d", d), whole_number("replicates", replicates)
     seed = whole_number("seed", seed, least=0)
     truth = as_target(target)
-    learner = learner_of(name)
-    if learner != name:
+    look = None
+    if not isinstance(name, str) or is_foreign(name):
+        own = as_card(name)
+        if isinstance(own, Own):
+            parameters = {**own.settings, **parameters}
+            if store is not None or executor not in (None, "serial") or cell_seconds or cell_memory:
+                require_importable(own.learner)
+            _check_foreign(own.name, parameters)
+        name, look, learner = own.name, (own.label, own.color), own.learner
+    else:
+        learner = learner_of(name)
+    if look is None and learner != name:
         card: CardAlgorithm = ALGORITHMS[name]()
         parameters = card.learner_arguments(
             CommonRun(truth, "alpha", [1.0], d, settings=parameters)
@@ -200,7 +216,16 @@ def simulate(
         params=settings | measurement | {"d": d, "noise": truth.noise},
         seed=seed,
     )
-    return with_look(found, *look_of(name), getattr(truth, "latex", ""))
+    return with_look(found, *(look or look_of(name)), getattr(truth, "latex", ""))
+
+
+def _check_foreign(name: str, parameters: Mapping[str, Any]) -> None:
+    for key in parameters:
+        if key not in OF_FOREIGN:
+            raise BadData(
+                f"'{key}' is no argument here: parameters of '{name}' are given to it itself, or "
+                f"as parameters={{{key!r}: ...}}"
+            )
 
 
 def _checked_dtype(dtype: Any) -> str:
@@ -283,7 +308,8 @@ def _run_here(
             except Exception as error:
                 words = _named(layout, cell)
                 if on_failure == "raise":
-                    error.add_note(f"in the cell {words} of '{name}'")
+                    if not isinstance(error, EstimatorFailed):  # which says so itself
+                        error.add_note(f"in the cell {words} of '{name}'")
                     raise
                 text = f"{type(error).__name__}: {error}"
                 results.append(Result(cell.key, "failed", error=text))

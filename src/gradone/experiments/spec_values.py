@@ -8,7 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from ..algorithms import Algorithm as Card
+from ..algorithms.own import Algorithm as Own
+from ..algorithms.own import as_card
+from ..base.errors import BadData
 from ..base.seeds import canonical
+from ..learners._foreign import require_importable
 from ..targets.sampled import Sampled
 from .algorithms import one_value_is_a_list
 from .recipes import encoded
@@ -30,6 +35,8 @@ def plain(value: Any) -> Any:
     """
     if isinstance(value, Sampled):
         return table_of(value)
+    if isinstance(value, Card) or (hasattr(value, "fit") and not isinstance(value, type)):
+        return entry_of(value)
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
     if isinstance(value, Mapping):
@@ -37,6 +44,30 @@ def plain(value: Any) -> Any:
     if isinstance(value, list | tuple | range):
         return [plain(item) for item in value]
     return value
+
+
+def entry_of(given: Any) -> dict[str, Any]:
+    """Entry of a spec for an estimator, or for an algorithm of one's own.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import Ridge
+    >>> entry = entry_of(Ridge(alpha=0.5))
+    >>> entry["learner"], entry["parameters"]["alpha"]
+    ('sklearn.linear_model._ridge:Ridge', 0.5)
+    """
+    card = as_card(given)
+    if not isinstance(card, Own):
+        return {"algorithm": card.name}
+    require_importable(card.learner)
+    found: dict[str, Any] = {"learner": card.learner, **encoded(card.settings)}
+    try:
+        canonical(found)
+    except BadData as error:
+        raise BadData(
+            f"the parameters of '{card.name}' cannot be stored or sent to other processes: {error}"
+        ) from None
+    return found
 
 
 def is_axis(name: str, given: Any) -> bool:
