@@ -61,6 +61,24 @@ class Setting:
         channel = self.target.channel
         return channel.kind == "discrete" and len(channel.values) == 2
 
+    @property
+    def flipped_labels(self) -> tuple[float, float, float]:
+        r"""Factor and shift of the mean label given z by flips, and the variance that they add.
+
+        With values :math:`a \pm c` and probability p the mean is :math:`(1-2p)\,y + 2pa`, the
+        variance :math:`4p(1-p)\,c^2`.
+        """
+        if not self.flips:
+            return 1.0, 0.0, 0.0
+        if not self.is_two_valued:
+            raise OutOfRegime(
+                f"flips are for labels of two values without noise, '{self.target.text}' has "
+                "others; write sign(...) around it, or latent noise xi into the target"
+            )
+        low, high = (float(value) for value in self.target.channel.values)
+        p = self.flips
+        return 1 - 2 * p, p * (low + high), p * (1 - p) * (high - low) ** 2
+
 
 class _Weights(NamedTuple):
     """Weights of the parts of a target, as squares see them, with errors."""
@@ -82,20 +100,24 @@ def square_points(
 ) -> Values:
     """Variables of the loss "square" over (alpha, width_ratio, ridge) [LR-3]."""
     expansion = setting.target.hermite(1)
-    constant, linear, rest = expansion.energy(0), expansion.energy(1), expansion.tail
-    mean, slope = expansion.coefficient(*(0,) * setting.target.r), expansion.tensor(1)
+    linear, rest, slope = expansion.energy(1), expansion.tail, expansion.tensor(1)
+    mean = expansion.coefficient(*(0,) * setting.target.r)
+    # Flipped labels: their mean given z is a share of the label, and what varies is noise.
+    kept, shift, flipped = setting.flipped_labels
+    center, center_err = kept * mean.value + shift, kept * mean.error
     if setting.has_constant:
-        b, b_err, unlearned = mean.value, mean.error, Estimate(0.0)
+        b, b_err, unlearned = center, center_err, Estimate(0.0)
     else:
-        b, b_err, unlearned = 0.0, 0.0, constant
+        b, b_err = 0.0, 0.0
+        unlearned = Estimate(center**2, (2 * abs(center) + center_err) * center_err)
     weights = _Weights(
-        linear=linear.value,
-        nonlinear=max(rest.value, 0.0) + unlearned.value,
-        noise=setting.noise_variance,
-        slope=slope.value,
-        linear_error=linear.error,
-        nonlinear_error=rest.error + unlearned.error,
-        slope_error=slope.error,
+        linear=kept**2 * linear.value,
+        nonlinear=kept**2 * max(rest.value, 0.0) + unlearned.value,
+        noise=setting.noise_variance + flipped,
+        slope=kept * slope.value,
+        linear_error=kept**2 * linear.error,
+        nonlinear_error=kept**2 * rest.error + unlearned.error,
+        slope_error=kept * slope.error,
     )
     parts = [_at_width(setting, weights, alpha, float(beta), ridge) for beta in width_ratio]
     values: Values = {}
@@ -167,7 +189,7 @@ def _square_label_errors(setting: Setting, values: Values, b: float) -> Values:
     from ._erm_labels import TwoLabels
 
     try:
-        labels = TwoLabels(setting.target)
+        labels = TwoLabels(setting.target, setting.flips)
     except OutOfRegime:
         return {}
     low, high = labels.values

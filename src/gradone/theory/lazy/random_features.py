@@ -61,7 +61,9 @@ class RandomFeaturesTheory(Theory):
     delta : float
         Residual from which the Huber loss is linear.
     flips : float
-        Probability that a label of two values is flipped, in training and in new samples.
+        Probability that a label of two values is flipped, in training and in new samples; not for
+        the Huber loss. For squares it is the target ``sign(...)*sign(xi + c)`` with
+        :math:`p = \Phi(-c)`, number for number.
     outliers : (float, float), optional
         Share of the samples whose label noise has another variance, and this variance.
 
@@ -152,7 +154,7 @@ class RandomFeaturesTheory(Theory):
             values = square_points(setting, alpha, width_ratio, ridge)
         else:
             values = loss_points(setting, loss, alpha, width_ratio, ridge)
-        extra = {"huber": {"delta": delta}, "logistic": {"flips": flips}, "hinge": {"flips": flips}}
+        extra = {"delta": delta} if loss == "huber" else {"flips": flips}
         return curve(
             {name: ((*self.axes, *dims), array) for name, (dims, array) in values.items()},
             {
@@ -166,7 +168,7 @@ class RandomFeaturesTheory(Theory):
             params={
                 "noise": target.noise, "activation": function.text, "loss": loss, "kernel": kernel,
                 "fit_intercept": bool(fit_intercept), "outliers": outliers,
-            } | extra.get(loss, {}),
+            } | extra,
             labels=LABELS,
         )  # fmt: skip
 
@@ -200,8 +202,10 @@ def _check(
         raise BadData(f"delta must be a finite number > 0, got {delta!r}")
     if not (_is_number(flips) and 0 <= flips < 0.5):
         raise BadData(f"flips is a probability in [0, 0.5), got {flips!r}")
-    if flips and loss not in ("logistic", "hinge"):
-        raise BadData(f"flips are for the losses 'logistic' and 'hinge', not for '{loss}'")
+    if flips and loss == "huber":
+        raise BadData("flips are for the losses 'square', 'logistic' and 'hinge', not for 'huber'")
+    if flips and outliers is not None:
+        raise BadData("flips are for labels of two values, outliers for real ones: use one of them")
     if outliers is None:
         return
     if loss in ("logistic", "hinge"):
