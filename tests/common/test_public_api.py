@@ -29,8 +29,9 @@ def test_rooms_show_their_public_functions():
     assert "alpha" in gd.theory.amp_thresholds.__doc__
     names = {
         "THEORIES", "amp_thresholds", "first_stage", "first_stage_threshold",
-        "gaussian_covariates", "gram_levels", "hitting_time", "learning_curve", "phase_diagram",
-        "power_law", "random_feature_ridge", "ridge_from", "scaling_law",
+        "gaussian_covariates", "gram_levels", "hitting_time", "label_weighted_edges",
+        "learning_curve", "phase_diagram", "power_law", "random_feature_ridge",
+        "ridge_from", "scaling_law",
     }  # fmt: skip
     assert names <= set(dir(gd.theory))
     assert list(gd.theory.THEORIES)  # imports every module of the room

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .depth.first_stage import first_stage as first_stage
     from .depth.first_stage_threshold import first_stage_threshold as first_stage_threshold
     from .depth.gram_levels import gram_levels as gram_levels
+    from .depth.label_weighted_edges import label_weighted_edges as label_weighted_edges
     from .giant._one_step_model import KnownBias as KnownBias
     from .giant.first_step_overlap import first_step_overlap as first_step_overlap
     from .giant.optimal_step import optimal_ridge as optimal_ridge
@@ -43,6 +44,7 @@ _PUBLIC = {
     "gaussian_covariates": "lazy.gaussian_covariates",
     "gram_levels": "depth.gram_levels",
     "hitting_time": "sgd.hitting_time",
+    "label_weighted_edges": "depth.label_weighted_edges",
     "learning_curve": "lazy.learning_curve",
     "optimal_ridge": "giant.optimal_step",
     "optimal_step": "giant.optimal_step",

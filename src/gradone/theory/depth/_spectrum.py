@@ -63,12 +63,16 @@ class Cells(NamedTuple):
 def edge(t: np.ndarray, share: np.ndarray, alpha: float, side: int) -> tuple[float, float]:
     """Parameter w and eigenvalue at the upper (side 1) or lower (side -1) end of the bulk [DT-2].
 
+    Samples of weight zero do not count: beside positive weights the lower end is that of the
+    nonzero eigenvalues.
+
     Examples
     --------
     >>> values, share = np.array([-1.0, 1.0]), np.array([0.5, 0.5])
     >>> round(edge(values, share, 2.0, 1)[1], 4)
     1.6651
     """
+    t, share = t[t != 0], share[t != 0]
     w = _root_beyond(t, side, lambda w: float(share @ (t / (w - t)) ** 2) - 1 / alpha)
     return w, position(t, share, alpha, w)
 
@@ -103,12 +107,17 @@ def outlier(law: LabelLaw, squares: np.ndarray, alpha: float) -> Outlier | None:
 
 
 def _root_beyond(t: np.ndarray, side: int, f: Callable[[float], float]) -> float:
-    """Root beyond the largest (side 1) or smallest t of a function that falls away from there."""
+    """Root beyond the largest (side 1) or smallest t of a function that falls away from there.
+
+    A function that is negative everywhere has its root at the end itself.
+    """
     from scipy.optimize import brentq
 
     end = float(t.max() if side > 0 else t.min())
     scale = float(np.abs(t).max()) or 1.0
     low, high = math.log(1e-12 * scale), math.log(scale)
+    if f(end + side * math.exp(low)) <= 0:
+        return end + side * math.exp(low)
     while f(end + side * math.exp(high)) > 0:
         high += 2.0
     return end + side * math.exp(brentq(lambda x: f(end + side * math.exp(x)), low, high))

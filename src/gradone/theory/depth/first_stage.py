@@ -37,15 +37,14 @@ from ._labels import (
     Score,
     checked_score,
     draw_labels,
-    rank_bins,
     scored,
 )
-from ._spectrum import Cells, edge, spectrum_cells
+from ._spectrum import Cells, spectrum_cells
+from .label_weighted_edges import label_weighted_edges
 
 _PARTS, _STUDENT = 4, 5.841  # parts of the draws; 99 % quantile for as many
 _POINTS, _POINTS_OF_ONE, _MOST_POINTS = 501, 2, 4001  # of the grid; per eigenvalue
-_MOST_LABELS = 2**20  # the edges of more are those of as many
-_EDGE_DRAWS = {"label": 20}  # sets of n labels; ranks have almost no spread
+_FEWEST_SETS, _MOST_SETS = 4, 20  # sets of n labels whose edges are found
 _ROWS = 400  # rows of each sign of the power iteration
 
 
@@ -66,7 +65,7 @@ class FirstStage:
         Directions of each group of exchangeable ones.
     thresholds : ndarray (groups,)
         Samples :math:`n_c` from which directions of a group stand out [DT-5].
-    edges : tuple of float
+    edges : tuple of Estimate
         Ends of the bulk of the eigenvalues of C, known from the labels alone [DT-2].
     eigenvalues : ndarray (d,)
         Typical positions of the eigenvalues of C.
@@ -84,7 +83,7 @@ class FirstStage:
     cosine2_err: np.ndarray
     sizes: np.ndarray
     thresholds: np.ndarray
-    edges: tuple[float, float]
+    edges: tuple[Estimate, Estimate]
     eigenvalues: np.ndarray
     chance: float
 
@@ -196,32 +195,38 @@ def stage_from_draws(draws: Draws, d: int, n: int, stage: Stage) -> FirstStage:
     )
 
 
-def label_edges(y: np.ndarray, d: int, n: int, score: Score) -> tuple[float, float]:
+def label_edges(y: np.ndarray, d: int, n: int, score: Score) -> tuple[Estimate, Estimate]:
     """Ends of the bulk for n labels like these: medians over several sets of n of them.
 
     The population would not do: its score may be unbounded, and then the bulk has no end.
     """
-    rng = stream(0, "data", part="edges of the theory", n=n)
-    ends, used = [], min(n, _MOST_LABELS)
-    starts = rank_bins(used)
-    share = np.diff([*starts, used]) / used
-    for _ in range(_EDGE_DRAWS.get(score, 1)):
-        t = np.sort(scored(rng.choice(y, used), score, n))
-        means = np.add.reduceat(t, starts) / (used * share)
-        means -= share @ means
-        ends.append([edge(means, share, n / d, side)[1] for side in (-1, 1)])
-    low, high = np.median(ends, axis=0)
-    return float(low), float(high)
+    from scipy.special import stdtrit
+
+    used = min(n, len(y) // _FEWEST_SETS)  # the edges of more are those of as many
+    sets = min(len(y) // used, _MOST_SETS)
+    found = []
+    for i in range(sets):
+        t = scored(y[i * used : (i + 1) * used], score, n)
+        found.append(label_weighted_edges(t - t.mean(), alpha=n / d))
+    factor = stdtrit(sets - 1, 0.995) * math.sqrt(math.pi / 2 / sets)  # of a median
+
+    def median(ends: list[Estimate]) -> Estimate:
+        values = np.array([end.value for end in ends])
+        error = float(factor * values.std(ddof=1)) + ends[0].error
+        return Estimate(float(np.median(values)), error, "monte_carlo")
+
+    return median([one.low for one in found]), median([one.high for one in found])
 
 
 def _group_overlaps(
-    cells: Cells, law: LabelLaw, edges: tuple[float, float], stage: Stage
+    cells: Cells, law: LabelLaw, edges: tuple[Estimate, Estimate], stage: Stage
 ) -> np.ndarray:
     """Squared overlap per direction of each group [DT-4]."""
     if stage.method == "power":
         return _power_overlaps(cells) * law.sizes.sum() / law.sizes
     x = cells.eigenvalues
-    size = np.abs(x) if stage.select == "size" else np.where(x > 0, x / edges[1], x / edges[0])
+    low, high = map(float, edges)
+    size = np.abs(x) if stage.select == "size" else np.where(x > 0, x / high, x / low)
     selected = np.argsort(-size, kind="stable")[: int(law.sizes.sum())]
     length = cells.lengths[selected].mean()
     return np.asarray(cells.overlaps[selected].sum(axis=0) / (length * law.sizes))
