@@ -197,7 +197,8 @@ def _laws(target: Target, transform: Expression) -> tuple[list[_Law], Kind]:
     r = target.joint.r
     if target.noise:
         r += 1
-        label = add((label, multiply((number(Fraction(math.sqrt(target.noise))), Variable("z", r)))))
+        size = number(Fraction(math.sqrt(target.noise)))
+        label = add((label, multiply((size, Variable("z", r)))))
     tree = substitute(transform.tree, {Variable("y", 1): label})
     weight = Expression.from_tree(tree, r=r)
     if not weight.variables:
