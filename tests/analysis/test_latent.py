@@ -105,5 +105,5 @@ def test_thresholds_of_one_direction_are_a_block_of_those_of_two():
 
 
 def test_too_many_variables_are_refused():
-    with pytest.raises(gd.OutOfRegime, match="6 directions and latent variables"):
+    with pytest.raises(gd.OutOfRegime, match="over the latent noise has no formula"):
         gd.analyze("sign(z1*z2*z3 + xi1*xi2*xi3)")

@@ -63,7 +63,7 @@ def test_what_covers_a_target_is_told(web: httpx.Client) -> None:
     found = web.get("/api/sources", params={"target": "z1*z2"}).json()
     reasons = {one["key"]: one["reason"] for one in found["theories"]}
     assert reasons["bayes_amp"] is None
-    assert "HierarchicalTarget" in reasons["layerwise"]
+    assert "hierarchical targets" in reasons["layerwise"]
 
 
 def test_a_run_is_told_to_its_end_and_again(web: httpx.Client, run: str) -> None:

@@ -79,7 +79,9 @@ def test_a_target_outside_the_regime_names_the_theories_that_do():
 
 def test_a_hierarchical_target_is_outside_the_regime_unless_a_theory_says_otherwise():
     sight = gd.Sight(outer="tanh(h)", inner="He2(z)", exponent=0.5)
-    with pytest.raises(gd.OutOfRegime, match="class Target, and this one is a Sight. No other"):
+    with pytest.raises(
+        gd.OutOfRegime, match="few directions, and this is a hierarchical target. No other"
+    ):
         gd.predict(sight, "anything", alpha=1)
 
 

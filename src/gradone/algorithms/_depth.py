@@ -39,12 +39,19 @@ class DepthCard(Algorithm):
         """The error of this network alone."""
         name = f"{self.networks[0]}_excess_mse"
         if name not in curve:
-            return curve
+            return placed(curve, run)
         flags = [flag for flag in ("converged", "status") if flag in curve]
         names = {name: "excess_mse", f"{name}_err": "excess_mse_err"}
-        return curve[[*names, *flags]].rename(names)
+        return placed(curve[[*names, *flags]].rename(names), run)
 
     def needs(self, case: Case) -> Iterable[PlanRow]:
         """Rows of its networks."""
         found = [depth_row(case, network) for network in self.networks] if case.is_deep else []
         return [row for row in found if row is not None]
+
+
+def placed(curve: xr.Dataset, run: Run) -> xr.Dataset:
+    """Curve of a theory along kappa, on the axis of the run."""
+    if run.axis == "kappa" or "kappa" not in curve.dims:
+        return curve
+    return curve.rename(kappa=run.axis).assign_coords({run.axis: run.places})

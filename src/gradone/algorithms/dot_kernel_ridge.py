@@ -9,7 +9,7 @@ from ..analysis.plan import Case, PlanRow, kernel_row
 from ..targets.hierarchy import HierarchicalTarget
 from ..targets.sampled import Sampled
 from ._card import ALGORITHMS, Picture, Shown
-from ._depth import DepthCard
+from ._depth import DepthCard, placed
 from ._run import Run
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class KernelCard(DepthCard):
         """The error of the kernel."""
         if isinstance(run.target, HierarchicalTarget):
             return super().along(curve, run)
-        return curve
+        return placed(curve, run)
 
     def needs(self, case: Case) -> Iterable[PlanRow]:
         """Degrees up to the power of d of the samples and of the width."""

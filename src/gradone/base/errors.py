@@ -104,7 +104,10 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     >>> did_you_mean("sgn", ["sin", "sign", "tanh"])
     " Did you mean 'sign'?"
     """
-    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
+    names = list(known)
+    close = difflib.get_close_matches(word, names, n=1, cutoff=0.6)
+    if not close and len(word) > 2:  # the beginning of a long name
+        close = [name for name in names if name.startswith(word)]
     return f" Did you mean '{close[0]}'?" if close else ""
 
 

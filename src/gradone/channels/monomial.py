@@ -44,7 +44,7 @@ def monomial(parts: tuple[Formula, ...]) -> Monomial | None:
     --------
     >>> from gradone.channels.formulas import formulas
     >>> from gradone.targets.language.expression import Expression
-    >>> monomial(formulas(Expression("exp(2*z1*z2**2)")))
+    >>> monomial(formulas(Expression("tanh(2*z1*z2**2)")))
     Monomial(powers=array([1, 2]), c=1.0)
     """
     inner, k = parts[0].relabeled.inner, parts[0].r

@@ -84,11 +84,24 @@ def quadratic_rule(form: Quadratic, part: Formula, noise: float, V: np.ndarray, 
         beta = (2 * omega @ form.A + form.b) @ S @ turn
         gap = y - np.einsum("ni,ij,nj->n", omega, form.A, omega) - omega @ form.b - form.c
         with np.errstate(all="ignore"):
-            both = _sums(gap, beta, curvature, noise, nodes)
+            both = [
+                s._replace(mass=np.where(_is_possible(gap, beta, curvature, noise), s.mass, 0.0))
+                for s in _sums(gap, beta, curvature, noise, nodes)
+            ]
         fine, coarse = (s._replace(log_scale=s.log_scale + slope).rotated(turn) for s in both)
         return fine, coarse
 
     return rule
+
+
+def _is_possible(
+    gap: np.ndarray, beta: np.ndarray, curvature: np.ndarray, noise: float
+) -> np.ndarray:
+    """Whether the function takes the labels: it may have a largest or a least value."""
+    bent = (curvature > 0).all() or (curvature < 0).all()
+    if noise or not bent:
+        return np.ones(len(gap), dtype=bool)
+    return (gap + (beta**2 / (4 * curvature)).sum(axis=1)) * curvature[0] > 0
 
 
 def _sums(

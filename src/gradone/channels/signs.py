@@ -63,7 +63,7 @@ def sign_moments(
     >>> both = np.array([[[1.0, 0.0], [0.0, 1.0]]])
     >>> mass, *_ = sign_moments(both, np.array([[1.0, 0.5]]), np.eye(2))
     >>> round(float(mass[0]), 9), round((1 + math.erf(0.5**0.5) * math.erf(0.125**0.5)) / 2, 9)
-    (0.630707517, 0.630707517)
+    (0.63070941, 0.63070941)
     """
     n, m = mean.shape
     scale = np.sqrt(np.diag(V))

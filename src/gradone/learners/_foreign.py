@@ -55,7 +55,7 @@ def find_class(name: str) -> type:
     --------
     >>> find_class("collections:OrderedDict")
     Traceback (most recent call last):
-    gradone.base.errors.BadData: 'collections:OrderedDict' is no estimator: it has no fit ...
+    gradone.base.errors.BadData: 'collections:OrderedDict' is no estimator: it has no fit...
     """
     found = find_thing(name)
     if not isinstance(found, type):
