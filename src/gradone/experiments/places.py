@@ -34,7 +34,7 @@ def default_places(target: Sampled, analysis: Any = None) -> tuple[np.ndarray, n
     >>> from gradone import Target
     >>> grid, points = default_places(Target("sign(z1*z2)"))
     >>> grid[[0, -1]].round(2), len(points), int(sum(abs(grid / (np.pi**2 / 4) - 1) < 0.04))
-    (array([0.24, 5.92]), 6, 2)
+    (array([0.24, 5.92]), 6, 3)
     """
     if isinstance(target, HierarchicalTarget):
         return np.linspace(1.1, 2.3, 9), np.linspace(1.2, 2.0, 5)
