@@ -22,7 +22,8 @@ def test_list_shows_what_there_is():
         *gd.gallery.FIGURES,
     ]
     names = [*vocabulary(), *gd.zoo(), *things, "doctor", "study"]
-    assert [name for name in names if name not in text] == []
+    words = " ".join(text.split())  # a line may break inside max(z1, z2)
+    assert [name for name in names if name not in words] == []
     assert max(map(len, text.splitlines())) <= 80
 
 

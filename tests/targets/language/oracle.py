@@ -8,6 +8,7 @@ import ast
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -84,8 +85,8 @@ NUMPY = Algebra(
         "exp": np.exp,
         "gelu": lambda x: x * special.ndtr(x),
         "log": np.log,
-        "max": np.maximum,
-        "min": np.minimum,
+        "max": lambda *x: reduce(np.maximum, x),
+        "min": lambda *x: reduce(np.minimum, x),
         "relu": lambda x: np.where(x > 0, x, 0.0),
         "sigmoid": special.expit,
         "sign": np.sign,

@@ -15,6 +15,7 @@ import pytest
 
 import gradone as gd
 from gradone.base.errors import GradoneError
+from gradone.targets.language.abbreviations import ABBREVIATIONS
 from gradone.targets.language.expression import Expression
 from gradone.targets.language.functions import FUNCTIONS
 
@@ -24,7 +25,8 @@ from .test_parser import HOSTILE
 
 SECONDS, TARGET_SECONDS = 0.05, 0.5
 TOKENS = [
-    *FUNCTIONS, *"+-*/^(),()()", "**", "z", "pi", "0", "1", "2.5", "1e6", "1e-30", ".5", "12", " ",
+    *FUNCTIONS, *ABBREVIATIONS, *"+-*/^(),()()", "**", "z", "pi", "0", "1", "2.5", "1e6", "1e-30",
+    ".5", "12", " ",
     *(f"z{i}" for i in range(12)), "__class__", "lambda", ".", "e", "_", "=", "[", "]", ":", "\n",
 ]  # fmt: skip
 
@@ -54,7 +56,14 @@ def mutation(rng):
 
 def deep(rng):
     """Functions, brackets and fractions inside each other."""
-    opening = [f"{name}(" for name in FUNCTIONS] + ["(", "-(", "1/(2+", "2*(", "1-(", "sqrt(1+"]
+    opening = [f"{name}(" for name in (*FUNCTIONS, "elu", "hardtanh", "silu")] + [
+        "(",
+        "-(",
+        "1/(2+",
+        "2*(",
+        "1-(",
+        "sqrt(1+",
+    ]
     depth = int(rng.choice([3, 8, 15, 24, 26, 60, 400]))
     kinds = rng.choice(opening, size=1 if rng.random() < 0.5 else 4)
     opened = [str(rng.choice(kinds)) for _ in range(depth)]

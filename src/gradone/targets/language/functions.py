@@ -275,9 +275,13 @@ def _sign(x: Any) -> int:
     return (x > 0) - (x < 0)
 
 
-def _simple(name: str, arguments: int = 1) -> str:
-    inside = ", ".join(f"#{i}" for i in range(1, arguments + 1))
-    return rf"\{name}\left({inside}\right)"
+def _switched(second: Callable[[Node, Node], Node]) -> tuple[Callable[..., Node], ...]:
+    """Slopes of min and max; one always counts, for max(z, relu(z)) has ties in a whole region."""
+    return lambda u, v: add((ONE, negate(second(u, v)))), second
+
+
+def _simple(name: str) -> str:
+    return rf"\{name}\left(#1\right)"
 
 
 def _word(name: str) -> str:
@@ -373,13 +377,10 @@ FUNCTIONS: dict[str, Function] = {f"He{k}": _hermite(k) for k in range(MAX_HERMI
         increasing=True,
     ),
     "max": Function(
-        latex=_simple("max", 2),
+        latex=_simple("max"),
         evaluate=lambda xp, x, y: xp.maximum(x, y),
         source="({0} if {0} > {1} or {0} != {0} else {1})",
-        derivatives=(
-            lambda u, v: call("step", add((u, negate(v)))),
-            lambda u, v: call("step", add((v, negate(u)))),
-        ),
+        derivatives=_switched(lambda u, v: call("step", add((v, negate(u))))),
         image=lambda u, v: (max(u[0], v[0]), max(u[1], v[1])),
         growing="like argument",
         homogeneity=1,
@@ -388,13 +389,10 @@ FUNCTIONS: dict[str, Function] = {f"He{k}": _hermite(k) for k in range(MAX_HERMI
         exact=max,
     ),
     "min": Function(
-        latex=_simple("min", 2),
+        latex=_simple("min"),
         evaluate=lambda xp, x, y: xp.minimum(x, y),
         source="({0} if {0} < {1} or {0} != {0} else {1})",
-        derivatives=(
-            lambda u, v: call("step", add((v, negate(u)))),
-            lambda u, v: call("step", add((u, negate(v)))),
-        ),
+        derivatives=_switched(lambda u, v: call("step", add((u, negate(v))))),
         image=lambda u, v: (min(u[0], v[0]), min(u[1], v[1])),
         growing="like argument",
         homogeneity=1,

@@ -8,6 +8,7 @@ Grammar (``^`` means ``**``; spaces do not matter)::
     power   = atom [ "**" signed ]            exponent: an integer 0..12
     atom    = number | "pi" | variable | function "(" sum { "," sum } ")" | "(" sum ")"
 
+Functions that abbreviate a formula are replaced by it (`abbreviations.py`).
 Variables of a target are ``z1 ... z9``, and ``xi1 ... xi9`` for noise that nobody sees.
 """
 
@@ -19,7 +20,9 @@ from fractions import Fraction
 from typing import NoReturn
 
 from ...base.errors import TargetSyntaxError, did_you_mean
+from .abbreviations import ABBREVIATIONS
 from .functions import FUNCTIONS, call
+from .printing import text_of
 from .tree import (
     ZERO,
     Call,
@@ -58,7 +61,8 @@ _TOKEN = re.compile(
     r"|(?P<unknown>.)",
     re.ASCII,
 )
-_KNOWN_FUNCTIONS = "He0..He12, " + ", ".join(n for n in sorted(FUNCTIONS) if n[:2] != "He")
+_NAMES = (*FUNCTIONS, *ABBREVIATIONS)
+_KNOWN_FUNCTIONS = "He0..He12, " + ", ".join(n for n in sorted(_NAMES) if n[:2] != "He")
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +151,8 @@ class _Parser:
         self.tokens = self._tokens()
         self.position = self.count = self.nesting = 0
         self.degrees: dict[Node, int] = {}
+        self.extents: dict[Node, tuple[int, int]] = {}
+        self.abbreviation: _Token | None = None
 
     # ---- tokens
 
@@ -201,6 +207,8 @@ class _Parser:
             self._fail(
                 f"expected an operator before '{token.text}'", token, "Write a product as 2*z1."
             )
+        if self.abbreviation:
+            self._refuse_unreadable_formula(tree, self.abbreviation)
         return tree
 
     def _sum(self) -> Node:
@@ -290,18 +298,18 @@ class _Parser:
         if variable := re.fullmatch(rf"({'|'.join(self.letters)})([1-{MAX_VARIABLES}]?)", name):
             letter, index = variable.groups()
             return Variable(letter, int(index or 1))
-        if name in FUNCTIONS:
+        if name in _NAMES:
             return self._call(token)
         self._unknown(token)
 
     def _unknown(self, token: _Token) -> NoReturn:
         name, letter = token.text[:40], self.letter
-        known = ["pi", *(f"{letter}{i}" for i in range(1, MAX_VARIABLES + 1)), *FUNCTIONS]
+        known = ["pi", *(f"{letter}{i}" for i in range(1, MAX_VARIABLES + 1)), *_NAMES]
         if self.tokens[self.position].text == "(":
             self._fail(
                 f"unknown function '{name}'",
                 token,
-                f"Known functions: {_KNOWN_FUNCTIONS}.{did_you_mean(name, FUNCTIONS)}",
+                f"Known functions: {_KNOWN_FUNCTIONS}.{did_you_mean(name, _NAMES)}",
             )
         if re.fullmatch(rf"{LATENT}[1-{MAX_VARIABLES}]?", name):
             self._fail(
@@ -325,29 +333,33 @@ class _Parser:
         return f" Did you mean '{self.letter}1'?" if name == f"{self.letter}0" else ""
 
     def _call(self, token: _Token) -> Node:
-        arity = FUNCTIONS[token.text].arity
+        name = token.text
+        example = f"Write {name}({', '.join(self._example(name))})."
         if not (bracket := self._take("(")):
-            self._fail(
-                f"'{token.text}' is a function",
-                token,
-                f"Write {token.text}({self._example(arity)}).",
-            )
+            self._fail(f"'{name}' is a function", token, example)
         arguments = [self._sum()]
         while self._take(","):
             arguments.append(self._sum())
         self._close(bracket)
-        if len(arguments) != arity:
+        arity = len(self._example(name))
+        takes_more = name in ("max", "min")
+        if len(arguments) != arity and not (takes_more and len(arguments) > arity):
             words = "one argument" if arity == 1 else f"{arity} arguments"
-            example = f"{token.text}({self._example(arity)})"
-            if arity == 2 and len(arguments) > 2:
-                example = f"{token.text}({self.letter}1, {token.text}({self.letter}2, ...))"
-            self._fail(
-                f"'{token.text}' takes {words}, got {len(arguments)}", token, f"Write {example}."
-            )
-        return self._bounded(call(token.text, *arguments), token)
+            words = f"{words} or more" if takes_more else words
+            self._fail(f"'{name}' takes {words}, got {len(arguments)}", token, example)
+        if name in FUNCTIONS:
+            node = call(name, *arguments)
+        else:
+            self.abbreviation = token
+            node = ABBREVIATIONS[name][1](*arguments)
+        self._refuse_overgrown(node, token)
+        return self._bounded(node, token)
 
-    def _example(self, arity: int) -> str:
-        return ", ".join(f"{self.letter}{i}" for i in range(1, arity + 1))
+    def _example(self, name: str) -> list[str]:
+        """Arguments that a function may have."""
+        if name in ABBREVIATIONS:
+            return [a.replace("z", self.letter) for a in ABBREVIATIONS[name][0]]
+        return [f"{self.letter}{i}" for i in range(1, FUNCTIONS[name].arity + 1)]
 
     def _close(self, opening: _Token) -> None:
         if not self._take(")"):
@@ -371,6 +383,36 @@ class _Parser:
             if isinstance(part, Number) and _bits(part.value) > MAX_BITS:
                 self._fail("a constant of more than 100 digits", token, "Use shorter numbers.")
         return node
+
+    def _refuse_overgrown(self, node: Node, token: _Token) -> None:
+        """Refuse formulas that double with each call, and a maximum of hundreds of parts."""
+        parts, depth = self._extent(node)
+        if parts > MAX_NODES or depth > MAX_NESTING:
+            self._fail(
+                f"'{token.text}' written out has more than {MAX_NODES} parts, or is nested more "
+                f"than {MAX_NESTING} deep",
+                token,
+            )
+
+    def _extent(self, node: Node) -> tuple[int, int]:
+        """How many parts a node has, equal ones counted each time, and how deep they are nested."""
+        if node not in self.extents:
+            inside = [self._extent(part) for part in children(node)]
+            self.extents[node] = (
+                1 + sum(parts for parts, _ in inside),
+                1 + max((depth for _, depth in inside), default=0),
+            )
+        return self.extents[node]
+
+    def _refuse_unreadable_formula(self, tree: Node, token: _Token) -> None:
+        """The canonical text of what was abbreviated must be one that can be typed."""
+        try:
+            parse(text_of(tree), letter=self.letter, latent=True)
+        except TargetSyntaxError as problem:
+            reason = str(problem).partition(" in the target")[0]
+            self._fail(
+                f"with '{token.text}' written out, the expression cannot be read: {reason}", token
+            )
 
     def _degree(self, node: Node) -> int:
         if node not in self.degrees:

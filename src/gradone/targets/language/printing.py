@@ -50,6 +50,8 @@ def _text(node: Node, parts: list[_Piece]) -> _Piece:
             exponents = [_EXPONENT] * (exponent // _EXPONENT) + [exponent % _EXPONENT]
             powers = [base if k == 1 else f"{base}**{k}" for k in exponents if k]
             return "*".join(powers), _POWER if len(powers) == 1 else _PRODUCT
+        case Call(name="max" | "min"):
+            return f"{node.name}({_flat(node, parts, f'{node.name}(', ')')})", _ATOM
         case Call(name=name):
             return f"{name}({', '.join(text for text, _ in parts)})", _ATOM
         case Quotient():
@@ -84,6 +86,9 @@ def _latex(node: Node, parts: list[_Piece]) -> _Piece:
             return f"{name}_{{{index}}}", _ATOM
         case Power(exponent=exponent):
             return f"{_bracket(parts[0], _ATOM)}^{{{exponent}}}", _POWER
+        case Call(name="max" | "min"):
+            opening = rf"\{node.name}\left("
+            return opening + _flat(node, parts, opening, r"\right)") + r"\right)", _ATOM
         case Call(name=name):
             text = FUNCTIONS[name].latex
             for i, (argument, _) in enumerate(parts, start=1):
@@ -101,6 +106,14 @@ def _latex(node: Node, parts: list[_Piece]) -> _Piece:
             return _joined(parts), _SUM
         case _:
             raise AssertionError(node)
+
+
+def _flat(node: Call, parts: list[_Piece], opening: str, closing: str) -> str:
+    """Arguments of a maximum; those of a maximum inside it stand beside them."""
+    (first, _), (second, _) = parts
+    if isinstance(rest := node.arguments[1], Call) and rest.name == node.name:
+        second = second.removeprefix(opening).removesuffix(closing)
+    return f"{first}, {second}"
 
 
 def _signed(value: Fraction, piece: _Piece) -> _Piece:
