@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import gradone as gd
 from gradone.analysis.correlation.filtration import NumericFiltration
 from gradone.analysis.correlation.hermite_blocks import HermiteBlocks
 from gradone.analysis.correlation.leap import (
@@ -320,3 +321,32 @@ def test_permutations_decide_what_noise_leaves_open():
     z = np.random.default_rng(0).standard_normal((200_000, 4))
     curvature = z.max(axis=1) * ((z[:, 0] - z[:, 1]) ** 2 / 2 - 1)
     assert curvature.mean() > 10 * curvature.std() / np.sqrt(len(z))
+
+
+@pytest.mark.parametrize(
+    ("text", "order", "dimensions"),
+    [
+        ("z1 + z2 + He2(z1) + He2(z2)", 1, [1]),  # stuck at n ~ d
+        ("z1 + z2 + He2(z1) + He2(z2)", 2, [1, 2]),
+        ("He2(z1) + sign(z1*z2*z3)", 1, []),
+        ("He2(z1) + sign(z1*z2*z3)", 2, [1, 3]),
+        ("He4(z1) + sign(z1*z2*z3)", 2, []),  # the third order comes first
+        ("He4(z1) + sign(z1*z2*z3)", 3, [3]),
+        # z1, then z2 through He2(z1) z2, then z3 through He4(z1) He2(z2) z3
+        ("z1+He2(z2)+He2(z1)*z2+He4(z1)*He2(z2)*z3+He2(z2)*He2(z3)", 2, [1, 2, 3]),
+    ],
+)
+def test_staircases_of_batches_of_higher_order(text, order, dimensions):
+    """Dimensions of the published examples: giant steps with n ~ d^k take leaps of at most k."""
+    a = gd.analyze(text)
+    assert [space.dim for space in a.staircase_of_order(order)] == dimensions
+    assert str(a.staircase_of_order(1)) == str(a.staircase)
+    if a.leap_exponent is not None:  # enough samples for the whole filtration
+        whole = a.staircase_of_order(a.leap_exponent)
+        assert [space.dim for space in whole] == [step.learned.dim for step in a.leaps.steps]
+
+
+@pytest.mark.parametrize("order", [0, 13, 1.5, True])
+def test_orders_of_staircases_are_checked(order):
+    with pytest.raises(gd.BadData, match=f"from 1 to 12, got {order}"):
+        gd.analyze("z1").staircase_of_order(order)

@@ -30,10 +30,18 @@ def test_rooms_show_their_public_functions():
     names = {
         "THEORIES", "amp_thresholds", "first_stage", "first_stage_threshold",
         "gaussian_covariates", "gram_levels", "hitting_time", "label_weighted_edges",
-        "learning_curve", "phase_diagram", "power_law", "random_feature_ridge",
+        "learning_curve", "order_parameters", "phase_diagram", "power_law", "random_feature_ridge",
         "ridge_from", "scaling_law",
     }  # fmt: skip
     assert names <= set(dir(gd.theory))
     assert list(gd.theory.THEORIES)  # imports every module of the room
     assert all(callable(getattr(gd.theory, name)) for name in names - {"THEORIES"})
     assert not hasattr(gd.theory, "sgn")
+    names = {
+        "EscapeTable", "LinearStage", "Subspace", "checklist", "conditional_energies",
+        "csq_tolerance", "escape", "escape_table",
+    }  # fmt: skip
+    assert set(dir(gd.analysis)) == names
+    assert all(callable(getattr(gd.analysis, name)) for name in names)
+    assert all(getattr(gd.analysis, name).__doc__ for name in names)
+    assert not hasattr(gd.analysis, "sgn")

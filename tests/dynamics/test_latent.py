@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 import gradone as gd
-from gradone.analysis.escape import escape
+from gradone.analysis import escape
 
 
 def direct(target, d, steps, eta, replicates, seed=5):

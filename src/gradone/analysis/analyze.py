@@ -11,7 +11,7 @@ from ..base.errors import BadData
 from ..base.estimate import Estimate
 from ..targets.hierarchical import HierarchicalTarget
 from ..targets.target import Target
-from .correlation.leap import LeapRecord, giant_step_staircase, leap_record
+from .correlation.leap import MAX_ORDER, LeapRecord, giant_step_staircase, leap_record
 from .queries.learnability import learnability
 from .queries.stages import Learnability, Stage
 from .subspace import Subspace
@@ -117,6 +117,31 @@ class Analysis:
     def unused(self) -> Subspace:
         """Directions that the target does not depend on."""
         return self.queries.unused
+
+    def staircase_of_order(self, k: int) -> tuple[Subspace, ...]:
+        r"""Subspaces learned by successive giant steps with n of order :math:`d^k` [AN-3].
+
+        Each step learns the range of the lowest visible order, at most k, given what is known; its
+        step size is of the order :math:`d^{(l-1)/2}` for a step of order l. The staircase of order
+        one is ``staircase``. Several fresh steps of order two and more are a conjecture.
+
+        References
+        ----------
+        dandi2023giant
+
+        Examples
+        --------
+        >>> a = analyze("z1 + He2(z2) + z1*z3")
+        >>> a.staircase
+        (span(z1), span(z1, z3))
+        >>> a.staircase_of_order(2)
+        (span(z1), span(z1, z3), span(z1, z2, z3))
+        """
+        if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MAX_ORDER:
+            raise BadData(
+                f"the order of a staircase is an integer from 1 to {MAX_ORDER}, got {k!r}"
+            )
+        return giant_step_staircase(self.target.regression, k)
 
     @cached_property
     def hermite_energy(self) -> xr.Dataset:

@@ -1,7 +1,7 @@
 r"""Step sizes that work, from the linear theory of the escape.
 
 A neuron without overlap escapes at the best rate for eta = s d^-q with s, q from
-:mod:`gradone.analysis.escape`. A batch of b samples divides the noise by b, so that
+:mod:`gradone.analysis.linear_stage`. A batch of b samples divides the noise by b, so that
 eta = b s d^-q takes the same number of samples, as long as
 
 .. math:: \eta\,\Big(\frac db + 1\Big) \sum_j a_j^2\,\mathbb{E}[\sigma'^2] \le \frac12 \qquad [SG-6]
@@ -16,7 +16,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..analysis.escape import LinearStage, escape
+from ..analysis.linear_stage import LinearStage, escape
 from ..base.errors import OutOfRegime
 from ..base.estimate import Estimate
 from ..targets.activation import Activation

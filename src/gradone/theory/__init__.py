@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from .giant.first_step_overlap import first_step_overlap as first_step_overlap
     from .giant.optimal_step import optimal_ridge as optimal_ridge
     from .giant.optimal_step import optimal_step as optimal_step
+    from .giant.order_parameters import OrderParameters as OrderParameters
+    from .giant.order_parameters import order_parameters as order_parameters
     from .giant.risk_bounds import best_neuron as best_neuron
     from .giant.risk_bounds import risk_bounds as risk_bounds
     from .lazy.gaussian_covariates import gaussian_covariates as gaussian_covariates
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 # Public name -> file that defines it, loaded on first use.
 _PUBLIC = {
     "KnownBias": "giant._one_step_model",
+    "OrderParameters": "giant.order_parameters",
     "amp_thresholds": "bayes.amp_thresholds",
     "best_neuron": "giant.risk_bounds",
     "first_stage": "depth.first_stage",
@@ -48,6 +51,7 @@ _PUBLIC = {
     "learning_curve": "lazy.learning_curve",
     "optimal_ridge": "giant.optimal_step",
     "optimal_step": "giant.optimal_step",
+    "order_parameters": "giant.order_parameters",
     "phase_diagram": "lazy.scaling_law",
     "power_law": "lazy.power_law",
     "random_feature_ridge": "lazy.random_feature_ridge",

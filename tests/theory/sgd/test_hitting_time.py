@@ -7,7 +7,7 @@ import pytest
 from scipy.integrate import quad
 
 import gradone as gd
-from gradone.analysis.escape import escape
+from gradone.analysis import escape
 from gradone.theory import hitting_time
 
 MATCHED = [  # target and activation, power of d in eta, in time, prefactor, d, time

@@ -116,17 +116,27 @@ def leap_record(expression: Expression, max_order: int = MAX_ORDER) -> LeapRecor
 
 
 @lru_cache(maxsize=64)
-def giant_step_staircase(expression: Expression) -> tuple[Subspace, ...]:
-    """Subspaces learned by successive giant steps with n of order d: steps of order 1 only.
+def giant_step_staircase(expression: Expression, order: int = 1) -> tuple[Subspace, ...]:
+    """Subspaces learned by successive giant steps with n of order d^k: leaps of at most k [AN-3].
 
-    Strictly increasing, without the zero subspace; empty if the target has no linear part.
+    Strictly increasing, without the zero subspace; empty if the target has no part of order k or
+    less. A step learns the range of the lowest order that is visible, which leads the gradient.
+
+    Parameters
+    ----------
+    expression : Expression
+        The function.
+    order : int
+        The exponent k of the batch.
 
     Examples
     --------
     >>> giant_step_staircase(Expression("z1 + z1*z2 + z1*z3"))
     (span(z1), span(z1, z2 + z3))
+    >>> giant_step_staircase(Expression("He2(z1) + sign(z1*z2*z3)"), 2)
+    (span(z1), span(z1, z2, z3))
     """
-    return tuple(step.learned for step in _filtration(expression, 1, MAX_ORDER).steps)
+    return tuple(step.learned for step in _filtration(expression, order, MAX_ORDER).steps)
 
 
 def _filtration(expression: Expression, max_order: int, degree: int) -> LeapRecord:

@@ -88,7 +88,7 @@ class OneStep:
         self.layers = [layer.folded() if is_odd else layer for layer in layers]
         self.spikes = [spike_of(target, activation, layer, **self.step) for layer in self.layers]
         self._fields: dict[tuple[int, int], Fields] = {}
-        self._level = 0  # coarsest resolution that was of use
+        self.level = 0  # coarsest resolution that was of use so far
 
     @property
     def layer(self) -> ReadoutLaw:
@@ -151,13 +151,13 @@ class OneStep:
             "ridge": ridge,
             "width": width,
         }
-        coarse = self.readout(self._level, 0, **where)
-        for level in range(self._level + 1, LEVELS):
+        coarse = self.readout(self.level, 0, **where)
+        for level in range(self.level + 1, LEVELS):
             fine = self.readout(level, 0, **where)
             gaps = abs(fine.test - coarse.test), abs(fine.train - coarse.train)
             if gaps[0] <= _ENOUGH * abs(fine.test) and gaps[1] <= _ENOUGH * abs(fine.test):
                 break
-            self._level, coarse = level - 1, fine
+            self.level, coarse = level - 1, fine
         rest = _AMPLIFICATION * (fine.error * abs(fine.test) + self.spike.error)
         test_error, train_error = gaps[0] + rest, gaps[1] + rest
         if len(self.layers) > 1:

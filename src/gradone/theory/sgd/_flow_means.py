@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...analysis.escape.rules import Update
+from ...analysis.linear_stage.rules import Update
 from ...calculus.hermite import normal_density
 from ...calculus.line import gauss_legendre
 from ...calculus.sobol import SobolSequence, gaussian_points

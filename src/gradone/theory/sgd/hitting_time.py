@@ -18,7 +18,7 @@ from typing import Literal, Unpack
 
 import numpy as np
 
-from ...analysis.escape import escape
+from ...analysis.linear_stage import escape
 from ...base.errors import BadData
 from ...base.estimate import Estimate
 from ...targets.frame import natural_frame
@@ -58,7 +58,7 @@ def hitting_time(
         Input dimension.
     step_size : float or "auto"
         :math:`\eta = \gamma/d`, as in :func:`gradone.dynamics.sgd`; ``"auto"`` is the step that
-        :func:`gradone.analysis.escape.escape` recommends.
+        :func:`gradone.analysis.escape` recommends.
     threshold : float
         Overlap to be reached, in absolute value.
     **settings
@@ -75,7 +75,7 @@ def hitting_time(
     -----
     Of the two signs of the overlap at the start the one that moves outwards faster is taken. Plain
     SGD on a function of one linear form is the Hermite series [HT-1]; other cases are those of
-    :meth:`gradone.analysis.escape.LinearStage.hitting_time`. The start is the overlap
+    :meth:`gradone.analysis.LinearStage.hitting_time`. The start is the overlap
     :math:`1/\sqrt d` with the sign that helps. From random starts an information exponent of three
     and more has a broad law with a larger median (1.7 to 3.9 d^2 steps for He3, where this is 1.1
     d^2), because half of the starts have the other sign and many a smaller overlap; simulate them

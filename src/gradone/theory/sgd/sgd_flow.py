@@ -178,7 +178,7 @@ def _check(student: TrainedStudent) -> None:
     if student.step_size == "auto":
         raise BadData(
             'step_size must be a number, got "auto": the flow has no d from which a step could '
-            "follow; give gamma = eta d, which gradone.analysis.escape.escape(...).step_size "
+            "follow; give gamma = eta d, which gradone.analysis.escape(...).step_size "
             "recommends"
         )
     if student.width > MAX_WIDTH:

@@ -40,7 +40,7 @@ class Update:
     activation : Activation
         The function :math:`\sigma`, bias included.
     rule, loss : str
-        See :func:`gradone.analysis.escape.escape`.
+        See :func:`gradone.analysis.escape`.
     readout : float
         The weight a of the neuron in the output.
     inner_step : float

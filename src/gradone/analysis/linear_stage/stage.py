@@ -8,7 +8,7 @@ From overlap m = 0, with steps eta = gamma/d and d -> infinity, a neuron of unit
     V = \mathbb{E}[\phi^2] \qquad [ES-2]
 
 with tau = steps/d, u ~ N(0, 1) independent of z and the push phi(u, y) of
-:mod:`gradone.analysis.escape.rules`. v != 0: O(d) steps. v = 0 and K has a positive eigenvalue:
+:mod:`.rules`. v != 0: O(d) steps. v = 0 and K has a positive eigenvalue:
 d log d steps. Else the first nonzero tensor
 
 .. math:: T_k = \mathbb{E}[\phi\,\mathrm{He}_{k-1}(u)\,\mathrm{He}_k(z)] \qquad [ES-3]
