@@ -404,7 +404,8 @@ def test_one_step_in_d_dimensions_moves_the_overlap_by_the_drift(text, activatio
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"rule": "extra"}, "unknown rule 'extra'.*Did you mean"),
+        ({"rule": "extragradent"}, "unknown rule .*Did you mean 'extragradient'"),
+        ({"rule": "adam"}, r"unknown rule 'adam'; it is one of [^?]*$"),  # not "did you mean 'sam'"
         ({"loss": "hinge"}, "unknown loss"),
         ({"readout": 0.0}, "readout must not be 0"),
         ({"inner_step": math.nan}, "inner_step must be a finite number"),

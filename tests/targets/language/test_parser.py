@@ -400,3 +400,14 @@ def test_canonical_text_reads_back_to_the_same_tree(text):
         return
     assert parse(text_of(tree)) == tree
     assert text_of(parse(text_of(tree))) == text_of(tree)
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [("z1z2", "z1*z2"), ("1 + z1z2z3", "z1*z2*z3"), ("pi*z0", "z1"), ("xi1z2", "xi1*z2")],
+)
+def test_variables_without_a_sign_between_them(text, meant):
+    """Would catch: the nearest name, 'z1', in place of what was meant."""
+    with pytest.raises(TargetSyntaxError) as caught:
+        parse(text, latent=True)
+    assert f"Did you mean '{meant}'?" in str(caught.value)

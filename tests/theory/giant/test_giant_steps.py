@@ -198,3 +198,10 @@ def test_first_step_overlap_of_leading_order_two_against_simulation(rng):
         ratios.append(math.sqrt((W[:, :2] ** 2).sum() / (W**2).sum()))
     # Orders beyond the leading one add 1/d of the signal each.
     assert within(ratios, theory.subspace_overlap.item(), 2 / d)
+
+
+def test_weights_that_diverge_are_told():
+    """Failed before: a ValueError of a spline for exponential activations."""
+    setting = {"batch_ratio": 4.0, "steps": 6, "step_size": 1.0, "activation": "exp(z/2)"}
+    with pytest.raises(gd.NotConverged, match=r"weights diverge at step \d; use a step_size small"):
+        gd.predict("z1 + z1*z2", "giant_steps", **setting)
