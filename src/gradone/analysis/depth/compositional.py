@@ -26,6 +26,7 @@ from ...base.estimate import Estimate, Kind
 from ...targets.hierarchical import HierarchicalTarget
 from ..exponent import Energy, Exponent
 from .chain import Chain, chain
+from .finite_energies import drawn_energies
 from .scaled_function import ScaledFunction
 from .weights import Number, Weights
 
@@ -177,8 +178,10 @@ class DegreeEnergies:
         return self.residuals[degree]
 
 
-def energies(target: HierarchicalTarget, degree: int) -> DegreeEnergies:
-    r"""Energies of the label in each degree of the directions z, at infinite inner dimension.
+def energies(
+    target: HierarchicalTarget, degree: int, *, d: int | None = None, seed: int = 0
+) -> DegreeEnergies:
+    r"""Energies of the label in each degree of the directions z, for large d or at a given d.
 
     Parameters
     ----------
@@ -186,9 +189,16 @@ def energies(target: HierarchicalTarget, degree: int) -> DegreeEnergies:
         The target; the label noise does not count.
     degree : int
         Largest degree Q.
+    d : int, optional
+        Input dimension; by default the limit of large d.
+    seed : int
+        Address of the random signs and forms of a target in dimension d.
 
     Notes
     -----
+    At a given d the energies are averages over draws, with 99 % intervals, and may be negative
+    within their errors.
+
     At inner dimension D the energies differ by O(1/D), with a constant that grows with the fourth
     moment of P: a degree whose :math:`\Phi_q` vanishes has an energy of order 1/D, which must not
     be mistaken for a signal. Polynomials give exact fractions.
@@ -204,6 +214,9 @@ def energies(target: HierarchicalTarget, degree: int) -> DegreeEnergies:
         raise BadData(f"degree must be a whole number >= 0, got {degree!r}")
     degree = int(degree)
     found = chain(target)
+    if d is not None:
+        phi_at, left_at = drawn_energies(target, degree, d, seed)
+        return DegreeEnergies(left_at[0], tuple(phi_at), tuple(left_at))
     phi = label_weights(found, degree)
     null: Number = found.outer.null.value
     if found.outer.exact_null is not None:
