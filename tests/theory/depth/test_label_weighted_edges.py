@@ -109,7 +109,7 @@ def test_extreme_eigenvalues_lie_at_the_ends(text, alpha):
 
 @pytest.mark.stat
 def test_the_first_stage_has_the_edges_of_its_scores():
-    """Ranks have one law, whatever the labels. Off by 1e-3 when scores were put into bins."""
+    """Ranks have one law, whatever the labels. Off by 3e-6 when scores were in bins."""
     t = gd.Sight(outer="h + h**3/10", inner="He2(z)/2 + He3(z)/6", exponent=0.5)
     n, d = 4096, 64
     u = (np.arange(n) + 0.5) / n
