@@ -106,3 +106,15 @@ def test_posteriors_of_single_samples_give_the_same(text, noise):
     J, spread = sampled_information(target, M, 4000, stream(0, "test", text=text))
     found, error = information(text, M, noise)
     assert (np.abs(found.information - J) < error.information + 5 * spread).all()
+
+
+@pytest.mark.stat
+@pytest.mark.parametrize("text", ["abs(z1)*abs(z2)", "sin(z1+z2**2)", "z1**3+z2"])
+def test_stated_errors_cover_what_more_points_change(text):
+    M = np.array([[0.6, 0.1], [0.1, 0.3]])
+    (one, errors), (other, less) = (
+        ChannelAverages(gd.Target(text), finer=finer).estimate(M) for finer in (0, 1)
+    )
+    allowed = total(errors).information + total(less).information
+    assert (np.abs(one.information - other.information) <= allowed).all()
+    assert total(errors).information.max() < 0.02 * one.information.max()

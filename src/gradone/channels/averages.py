@@ -13,7 +13,7 @@ width, averages are smooth functions of the width.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -62,6 +62,9 @@ _EVIDENCE_ERROR = 2e-4  # of the mean log evidence of labels that are cut into s
 # points beyond that. It would be a third if it fell with the number of points; it falls faster.
 _SQUARED_NOISE = 1 / 6
 _WIDTHS = np.array([1.0, 1.3, 1.7])  # from which narrower posteriors are extrapolated
+
+
+Kept = TypeVar("Kept")
 
 
 class Rule(NamedTuple):
@@ -117,8 +120,10 @@ class ChannelAverages:
         self.labels = MEMORY.get(self._key, lambda: Labels(target, known, finer=finer))
         self.r, self.free = self.labels.r, self.labels.free
         self._lattices: dict[tuple[bytes, bytes], Lattice] = {}
-        self._known: dict[Any, np.ndarray] = {}
+        self._known: dict[Any, Any] = {}
         self._frames = [np.eye(self.r)]
+        # Along one axis points are regular: two blocks say as much as four.
+        self._blocks = (0, 2) if self.labels.dimension == 1 else (0, 1, 2, 3)
         halves = self.labels.halves
         self._power = target.noise + float(np.mean([half.weight @ half.y**2 for half in halves]))
 
@@ -139,8 +144,9 @@ class ChannelAverages:
         for Q in self._frames:
             turned = Q.T @ M @ Q
             off = turned - np.diag(np.diag(turned))
-            room = min(turned.trace(), 1 - float(np.linalg.eigvalsh(M)[-1]))
-            if FRAME <= np.abs(off).max() < _TILT * room:
+            if np.abs(off).max() < FRAME:
+                return None
+            if np.abs(off).max() < _TILT * min(turned.trace(), 1 - np.linalg.eigvalsh(M)[-1]):
                 inside = Q @ np.diag(np.diag(turned)) @ Q.T
                 key = "response", Q.tobytes()
                 if key not in self._known:
@@ -154,9 +160,8 @@ class ChannelAverages:
         """Averages at `M` with all corrections, and what each source of error changes in them."""
         rules = Rule(), Rule(stretch=_WIDER), Rule(merge=True), Rule(fewer=True)
         plain, wide, rough, fewer = (self._averages(M, rule) for rule in rules)
-        # Along one axis points are regular: two blocks say as much as four.
-        count = 2 if self.labels.dimension == 1 else 4
-        blocks = [self._averages(M, Rule(block=4 // count * i)) for i in range(count)]
+        count = len(self._blocks)
+        blocks = [self._averages(M, Rule(block=i)) for i in self._blocks]
         noise = scaled(_sum(blocks).plus(plain, -count), _SQUARED_NOISE / count)
         sources = [
             noise,
@@ -205,7 +210,8 @@ class ChannelAverages:
         if block is not None or (M > UNLEARNED).any():
             return found
         # At M = 0, where it costs little, the squared noise of the cloud is taken back.
-        blocks = [self._pairs(M, growth_matrix, Rule(merge=merge, block=i)) for i in range(4)]
+        rules = [Rule(merge=merge, block=i) for i in self._blocks]
+        blocks = [self._pairs(M, growth_matrix, rule) for rule in rules]
         return np.asarray(found - _SQUARED_NOISE * (np.mean(blocks, axis=0) - found))
 
     def label_error(self, M: np.ndarray) -> Estimate:
@@ -241,7 +247,7 @@ class ChannelAverages:
             )
             J, information = (a + (a - b) / 3 for a, b in zip(fine, rough, strict=True))
             width = np.sqrt(1 - at.overlaps)
-            mse = 0.0 if rule.coarse else self._mse(at, table)
+            mse = 0.0 if rule.coarse else self._kept(("mse",), at, lambda: self._mse(at, table))
             # What is not known of a label vanishes with the width.
             share = (mse - self.target.noise) / width.max()
             return np.array([*(J * self._units(width)).ravel(), share, information])
@@ -261,7 +267,7 @@ class ChannelAverages:
         return np.ones((self.r, self.r)) if self.target.noise else np.outer(width, width)
 
     def _mse(self, at: Place, table: Table) -> float:
-        """Mean squared error of the posterior mean of a new label."""
+        """Mean squared error of the posterior mean of a new label; no rule changes it."""
         if self.labels.knots.size or self.labels.groups > 1:
             weight, moments = self._moments(at, table, table.label, 0)
             means = moments[(0,) * self.r]
@@ -370,7 +376,7 @@ class ChannelAverages:
     def _cut(self, axes: int) -> Slices:
         """As many slices as a lattice of so many axes allows for."""
         skip = _SKIP[min(axes + 2 * self.target.q, 4)]  # latent noise needs many points in each
-        if axes == self.r == 1:
+        if self.r == 1:
             skip *= 2
         if self.labels.groups > 1:
             skip = max(skip // 4, 1)
@@ -427,23 +433,23 @@ class ChannelAverages:
         by a cubic if the limit of the first of them is known; what was evaluated by a rule is
         kept.
         """
+
+        def kept(at: Place) -> np.ndarray:
+            if rule is None:
+                return evaluate(at)
+            return self._kept(rule._replace(fewer=False), at, lambda: evaluate(at))
+
         variances = 1 - place.overlaps
         variance = float(variances.min(initial=1.0))
         least = self._narrowest(place)
         if variance >= least:
-            return evaluate(place)
+            return kept(place)
         # No posterior is wider than the prior.
         widest = min(_WIDTHS[-1] * np.sqrt(least), 1.0)
         share = (_WIDTHS - 1) / (_WIDTHS[-1] - 1)
         widths, to = np.sqrt(least) + (widest - np.sqrt(least)) * share, np.sqrt(variance)
-        rows = []
-        for w in widths:
-            at = place._replace(overlaps=np.minimum(place.overlaps, 1 - w * w))
-            key = rule and rule._replace(fewer=False), at.Q.tobytes(), at.overlaps.tobytes()
-            if rule is None or key not in self._known:
-                self._known = {**dict(list(self._known.items())[-30:]), key: evaluate(at)}
-            rows.append(self._known[key])
-        found = np.array(rows)
+        overlaps = (np.minimum(place.overlaps, 1 - w * w) for w in widths)
+        found = np.array([kept(place._replace(overlaps=m)) for m in overlaps])
         if rule is not None and rule.fewer:
             widths, found = widths[:2], found[:2]
         n = len(widths)
@@ -457,6 +463,15 @@ class ChannelAverages:
             values = np.concatenate([found[:, : len(first)], first[None]])
             numbers[: len(first)] = _polynomial(np.append(widths, 0.0), values, to)
         return np.append(numbers, last)
+
+    def _kept(self, what: tuple[Any, ...], at: Place, make: Callable[[], Kept]) -> Kept:
+        """What was made for the same place before, or else now; the last ones are kept."""
+        key = what, at.Q.tobytes(), at.overlaps.tobytes()
+        if key not in self._known:
+            made = make()
+            self._known = {**dict(list(self._known.items())[-30:]), key: made}
+        found: Kept = self._known[key]
+        return found
 
     def _sharp(self, Q: np.ndarray) -> np.ndarray | None:
         """J along the axes where the posterior is a point, in its units.

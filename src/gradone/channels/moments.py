@@ -60,9 +60,10 @@ def invariant_maps(maps: np.ndarray, M: np.ndarray) -> np.ndarray:
 def symmetric_pairs(pairs: np.ndarray, scale: np.ndarray, maps: np.ndarray) -> np.ndarray:
     """Products of entries (r, r, r, r) times a matrix on each side, their mean over maps."""
     S = maps @ scale
-    return np.asarray(
-        np.einsum("abcd,nia,njb,nkc,nld->ijkl", pairs, S, S, S, S, optimize=True) / len(S)
-    )
+    found = np.broadcast_to(pairs, (len(S), *pairs.shape))
+    for _ in range(4):  # the first index becomes the last
+        found = np.einsum("nabcd,nia->nbcdi", found, S)
+    return np.asarray(found.mean(axis=0))
 
 
 def response_matrix(g: np.ndarray, H: np.ndarray) -> np.ndarray:

@@ -136,9 +136,13 @@ class Labels:
         """(groups, knots) between which labels vary, with their noise."""
         if not self.noise:
             return self.levels
-        whole = Slices(self, 4, mixed=False)
         count = max(FINEST // self.groups, 32)
-        return self._balanced(np.array([_knots(*cells, count) for cells in whole.noisy_cells()]))
+        cells = self._before_noise.noisy_cells()
+        return self._balanced(np.array([_knots(*group, count) for group in cells]))
+
+    @cached_property
+    def _before_noise(self) -> Slices:
+        return Slices(self, 4, mixed=False)
 
     def _balanced(self, knots: np.ndarray) -> np.ndarray:
         """Knots symmetric about 0 if a symmetry of the target changes the sign of the label."""
@@ -151,7 +155,7 @@ class Labels:
         And its error: what both halves of the cloud say apart, and what wider cells change.
         """
         if self.noise:
-            one, other = (Slices(self, 4, mixed=False).noisy_log_density(i) for i in (0, 1))
+            one, other = self._before_noise.noisy_log_densities().tolist()
             return (one + other) / 2, abs(one - other)
         found = self._log_density((0, 1), _PER_CELL)
         one, other = (self._log_density((i,), _PER_CELL) for i in (0, 1))
@@ -304,18 +308,23 @@ class Slices:
             found.append((edges, np.diff(mine @ chances)))
         return found
 
-    def noisy_log_density(self, which: int) -> float:
-        """Mean of the logarithm of the density of noisy labels, from one half of the cloud."""
-        half, total = self.labels.halves[which], 0.0
-        chances = self._column_sums(half, self.slots[which], np.ones((1, len(half.y))))
-        for group, chance in enumerate(chances.reshape(self.labels.groups, -1)):
+    def noisy_log_densities(self) -> np.ndarray:
+        """(2,) mean of the logarithm of the density of noisy labels, from each half."""
+        halves = zip(self.labels.halves, self.slots, strict=True)
+        chances = np.array([self._column_sums(h, s, np.ones((1, len(h.y))))[0] for h, s in halves])
+        chances = chances.reshape(2, self.labels.groups, -1)
+        x = np.linspace(-6, 6, 17)  # of the noise: a sum is as good as the integral
+        weight = np.exp(-(x**2) / 2)
+        total = np.zeros(2)
+        for group in range(self.labels.groups):
             centers, widths = self._column_laws(group)
-            places = np.unique(centers[:, None] + widths[:, None] * np.linspace(-6, 6, 49))
-            x = (places[:, None] - centers) / widths
-            density = np.exp(-(x**2) / 2) / (np.sqrt(2 * np.pi) * widths) @ (chance / chance.sum())
-            density = np.maximum(density, 1e-300)
-            total += float(np.trapezoid(density * np.log(density), places)) / self.labels.groups
-        return total
+            p = chances[:, group] / chances[:, group].sum(axis=1, keepdims=True)
+            places = centers[:, None] + widths[:, None] * x
+            far = (places.reshape(-1, 1) - centers) / widths
+            density = np.exp(-(far**2) / 2) @ (p / (np.sqrt(2 * np.pi) * widths)).T
+            means = weight @ np.log(np.maximum(density, 1e-300)).reshape(*places.shape, 2)
+            total += np.einsum("hc,ch->h", p, means) / weight.sum()
+        return total / self.labels.groups
 
 
 def _symmetries(target: Target) -> Symmetries:

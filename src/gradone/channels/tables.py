@@ -15,10 +15,9 @@ steps of half a standard deviation accurate to four digits.
 from __future__ import annotations
 
 import itertools
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
-from numpy.polynomial.hermite_e import hermeval
 
 from .mirrors import Lattice, Move
 from .slices import RADIUS, Cloud, Slices, opposites
@@ -146,13 +145,18 @@ class Table:
                 images = _kernels(means, variance, -self.nodes[i], order)
                 pairs = list(zip(kernels[1], images, strict=True))
                 kernels = {s: [(a + s * b) / 2 for a, b in pairs] for s in (1, -1)}
-                signs = self._signs(mirror) * (1 if mirror.keeps else parity)
+                signs = self._mirror_signs[i] * (1 if mirror.keeps else parity)
             found = {
                 (*key, k): _along(part, {s: both[k] for s, both in kernels.items()}, signs)
                 for key, part in found.items()
                 for k in range(order + 1 - sum(key))
             }
         return found
+
+    @cached_property
+    def _mirror_signs(self) -> list[np.ndarray]:
+        """Signs that the mirror of each axis gives to the features."""
+        return [np.ones(0) if m is None else self._signs(m) for m in self.lattice.mirrors]
 
     def _split(self, values: np.ndarray) -> list[tuple[int, np.ndarray]]:
         """Even and odd parts under a change of sign of the label, if a mirror makes one."""
@@ -200,7 +204,7 @@ class Table:
         strides = features * count * np.cumprod([1, *self.shape[:0:-1]])[::-1][: len(axes)]
         opposite = np.arange(count) if is_label else self.slices.opposite_columns
         first_node = np.array([n[0] for n in self.nodes])
-        images = self.lattice.images(self.steps)
+        images = self._images
         for image in images:
             u, keeps = self.lattice.folded(half.z @ image.S.T @ self.lattice.Q)
             keeps = keeps == image.keeps
@@ -212,7 +216,8 @@ class Table:
             corner = (first - 1) @ strides
             across = _hermite_weights(u[:, self.lattice.rest], self.features)
             across *= half.volume / len(images)
-            order = np.argsort(corner)  # neighbors in the table one after another
+            # In a large table, neighbors one after another.
+            order = np.argsort(corner) if total.size > _BLOCK else np.arange(len(corner))
             size = max(1, _BLOCK // (4 ** len(strides) * features))
             for start in range(0, len(order), size):
                 at = order[start : start + size]
@@ -229,21 +234,28 @@ class Table:
 
     # ---- symmetries
 
+    @cached_property
+    def _images(self) -> list[Move]:
+        return self.lattice.images(self.steps)
+
+    @cached_property
+    def _moves(self) -> list[Move]:
+        return self.lattice.moves(self.steps)
+
     def _symmetric(self, table: np.ndarray) -> np.ndarray:
         """Mean of a table over the symmetries that map the lattice to itself."""
-        moves = self.lattice.moves(self.steps)
-        if len(moves) < 2:
+        if len(self._moves) < 2:
             return table
         found = np.zeros_like(table)
         n = len(self.lattice.axes)
-        for move in moves:
+        for move in self._moves:
             size = np.abs(move.S[np.ix_(self.lattice.axes, self.lattice.axes)])
             axes = (size @ np.arange(n)).astype(int)
             moved = table.transpose(*axes, n, n + 1)
             signs = move.S[self.lattice.axes].sum(axis=1)
             moved = np.flip(moved, tuple(int(i) for i in np.flatnonzero(signs < 0)))
             found += self._mirrored(moved, move)
-        return found / len(moves)
+        return found / len(self._moves)
 
     def _mirrored(self, part: np.ndarray, move: Move) -> np.ndarray:
         """Features and slices (..., features, k) of the images of all points under a map."""
@@ -279,6 +291,7 @@ def nodes_of(lattice: Lattice, steps: np.ndarray) -> list[np.ndarray]:
     return found
 
 
+@lru_cache
 def orders(r: int, total: int) -> list[tuple[int, ...]]:
     """Multi-indices of up to two derivatives: none, then one, then pairs.
 
@@ -337,9 +350,7 @@ def _kernels(omega: np.ndarray, V: float, nodes: np.ndarray, order: int) -> list
     x = (nodes - omega[:, None]) / np.sqrt(v)
     density = np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi * v)
     sharper = h**4 / 720 / v**2
-    found = []
-    for k in range(order + 1):
-        series = np.zeros(k + 5)
-        series[k], series[k + 4] = 1.0, sharper
-        found.append(hermeval(x, series) * density / v ** (k / 2))
-    return found
+    he = [np.ones_like(x), x]
+    for k in range(1, order + 4):
+        he.append(x * he[k] - k * he[k - 1])
+    return [(he[k] + sharper * he[k + 4]) * (density / v ** (k / 2)) for k in range(order + 1)]
