@@ -3,8 +3,9 @@
 Run: python benchmarks/state_evolution.py [--json FILE]. CPU times, best of 3, BLAS on one thread:
 of a process that has not seen the target (cold), and of one that has (warm). Limits, cold: 0.05 s
 for r = 1, 0.5 s for r = 2, 5 s for r = 3; a stated error of at most 1e-3; thresholds to their
-stated error or to 0.3 %; an iteration of Bayes-AMP at most 40 ms. The second table compares the exact rule with the general one on the same
-averages: it stays if it is five times faster at the error that it states, or needed for 1e-3.
+stated error or to 0.3 %; an iteration of Bayes-AMP at most 40 ms. The second table compares the
+exact rule with the general one on the same averages: it stays if it is five times faster at the
+error that it states, or needed for 1e-3.
 """
 
 import json
