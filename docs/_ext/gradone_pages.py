@@ -7,6 +7,7 @@ properties are protected from a rule of napoleon that is not ours.
 
 import re
 from collections import Counter
+from pathlib import Path
 
 from docutils import nodes
 from sphinx import addnodes
@@ -115,7 +116,11 @@ class FigureTable(SphinxDirective):
                 text += [nodes.Text(", ")] * bool(i) + [link(key, self.env.docname)]
             budget = f"  {figure.budget['small']:.0f} s at most"
             term = nodes.term("", "", nodes.strong("", name), nodes.Text(budget))
-            found += nodes.definition_list_item("", term, nodes.definition("", text))
+            body = nodes.definition("", text)
+            picture = Path(self.env.srcdir) / "_static" / "figures" / f"{name}.png"
+            if picture.exists():
+                body += nodes.image(uri=f"/_static/figures/{name}.png", alt=figure.title)
+            found += nodes.definition_list_item("", term, body)
         return [found]
 
 

@@ -173,7 +173,7 @@ def test_thresholds_of_message_passing(parity):
 def test_thresholds_that_are_bounds_say_so():
     """Message passing finds the second direction of a sign committee at 2.05, not at 1.43."""
     row = plan(Target("sign(z1) + sign(z2)"), d=1000, n=1700).row("Bayes-AMP")
-    assert row.needs == "n > 1.4308 d or more"
+    assert row.needs == "n > 1.431 d or more"
     assert row.here == "in part, at best"
 
 

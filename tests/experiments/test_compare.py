@@ -27,6 +27,15 @@ def test_a_giant_step_has_the_network_of_its_theory_where_there_is_one(text):
     assert (settings.get("readout") == "ones") == is_solved == (text != "z1*z2")
 
 
+def test_an_engine_that_runs_once_is_asked_about_all_places():
+    """Would catch: the places wrapped in a list of their own, so that no run of SGD is drawn."""
+    places = np.array([1.0, 2.0, 4.0])
+    field = line_up(gd.Target("tanh(z)"), ["sgd"], d=32, grid=places, points=places)
+    (task,) = (one for one in field.tasks if one.name == "simulation:sgd")
+    ((function, arguments),) = task.pieces
+    assert function(**arguments).alpha.values.tolist() == places.tolist()
+
+
 @pytest.mark.stat
 def test_sources_that_do_not_apply_fail_or_are_late_are_told_apart():
     names = ["random_features", "dot_kernel_ridge", "layerwise", "spectral_directions"]

@@ -82,6 +82,8 @@ def _make(name: str, size: Any, out: Path, store: Store, *, quiet: bool) -> dict
     for claim in made.claims:
         if not claim.holds:
             typer.echo(f"  does not hold here: {claim}", err=True)
+        elif not quiet:
+            typer.echo(f"  {claim}")
     return row | {
         "ok": all(claim.holds for claim in made.claims),
         "cpu_seconds": round(made.seconds, 2),

@@ -144,7 +144,7 @@ def _simulation(
 ) -> Task:
     """Points of a simulation; more replicates have the next seeds."""
     if card.is_exact_for(shared["target"]):
-        calls = [[points.tolist()]] if card.at_once else [[float(p)] for p in points]
+        calls = [points.tolist()] if card.at_once else [[float(p)] for p in points]
         return Task(source, [(simulated_exactly, {**shared, "places": p}) for p in calls])
 
     def at(place: float, seed: int = shared["seed"]) -> Call:

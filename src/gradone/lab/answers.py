@@ -54,7 +54,7 @@ def mistake(error: GradoneError) -> Answer:
 def analysis(target: str, noise: float | None) -> Answer:
     """Formula, verdict, exponents, energies and stairs of a target."""
     from ..analysis.analyze import analyze
-    from ..report.stairs import draw_stairs, giant_steps, grand_steps, level_steps
+    from ..report.stairs import staircases
     from ..report.target_charts import energy_bars
     from ..report.words import exponent_cards, verdict
     from ..targets.facts import target_facts
@@ -68,16 +68,8 @@ def analysis(target: str, noise: float | None) -> Answer:
     energies = hermite_energies(found)
     made = or_reason(analyze, found)
     headline, sentences = verdict(made)
-    stairs = []
-    if not isinstance(made, str):
-        if is_deep:
-            pictures = [("A deep network, level by level", level_steps(made))]
-        else:
-            pictures = [
-                ("Efficient algorithms, n of order d", grand_steps(made)),
-                ("Giant gradient steps, n of order d", giant_steps(made)),
-            ]
-        stairs = [{"title": name, "svg": draw_stairs(steps, name)} for name, steps in pictures]
+    pictures = [] if isinstance(made, str) else staircases(made)
+    stairs = [{"title": title, "svg": svg, "text": text} for title, svg, text in pictures]
     entry, chart = zoo().find(found), energy_bars(energies.values, energies.tail)
     return {
         "target": found.text,

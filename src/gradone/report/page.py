@@ -13,7 +13,7 @@ from ..charts import script as plotly_script
 from ..targets.zoo import zoo
 from . import assets
 from .curves import fineness
-from .stairs import draw_stairs, giant_steps, grand_steps, level_steps
+from .stairs import staircases
 from .target_charts import energies, labels
 from .words import exponent_cards, verdict
 
@@ -141,27 +141,9 @@ def _stairs(study: Study) -> str:
     analysis = study.analysis
     if analysis is None:
         return ""
-    if study.axis == "kappa":
-        pictures = [("A deep network learns, level by level", level_steps(analysis), "")]
-    else:
-        pictures = [
-            (
-                "Efficient algorithms with n of order d",
-                grand_steps(analysis),
-                "Message passing and similar algorithms may transform the labels in any way. "
-                "Dashed steps are out of reach with n of order d.",
-            ),
-            (
-                "Giant gradient steps with n of order d",
-                giant_steps(analysis),
-                "A step finds the directions in which the target is linear, given those found "
-                "before.",
-            ),
-        ]
     figures = [
-        f"<figure><h3>{_e(title)}</h3>{draw_stairs(steps, title)}"
-        f"<figcaption>{_e(text)}</figcaption></figure>"
-        for title, steps, text in pictures
+        f"<figure><h3>{_e(title)}</h3>{picture}<figcaption>{_e(text)}</figcaption></figure>"
+        for title, picture, text in staircases(analysis)
     ]
     kind = "pair" if len(figures) > 1 else "single"
     return (

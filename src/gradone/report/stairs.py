@@ -69,6 +69,34 @@ def level_steps(analysis: HierarchicalAnalysis) -> list[Step]:
     return steps
 
 
+def staircases(analysis: Analysis | HierarchicalAnalysis) -> list[tuple[str, str, str]]:
+    """Pictures of the stairs of a target: title, SVG, and a sentence on how to read it."""
+    from ..analysis.analyze_hierarchical import HierarchicalAnalysis
+
+    if isinstance(analysis, HierarchicalAnalysis):
+        text = "Each level opens when the one below it is known. Dashed steps are out of reach."
+        pictures = [("A deep network, level by level", level_steps(analysis), text)]
+    else:
+        grand, giant = grand_steps(analysis), giant_steps(analysis)
+        text = "Message passing and similar algorithms may transform the labels in any way."
+        if not all(step.is_open for step in grand):
+            text += " Dashed steps are out of reach with n of order d."
+        pictures = [
+            ("Efficient algorithms with n of order d", grand, text),
+            ("Giant gradient steps with n of order d", giant, _giant_text(giant)),
+        ]
+    return [(title, draw_stairs(steps, title), text) for title, steps, text in pictures]
+
+
+def _giant_text(steps: list[Step]) -> str:
+    text = "A step finds the directions in which the target is linear, given those found before."
+    if all(step.is_open for step in steps):
+        return text
+    if len(steps) == 1:
+        return f"{text} This target has no such direction: no number of steps finds any (dashed)."
+    return f"{text} The dashed ones stay hidden, however many steps are taken."
+
+
 def draw_stairs(steps: list[Step], title: str) -> str:
     """Stairs as an SVG element that scales with the page.
 

@@ -108,14 +108,14 @@ def test_the_verdict_by_keys(open_page: Open) -> None:
     expect(page.locator("#formula")).to_contain_text("0.5")
     go(page, "#zoo")
     page.keyboard.type("parity2")
-    page.wait_for_selector('#panel-target[data-target="parity2"]')
+    page.wait_for_selector('#panel-target[data-target="sign(z1*z2)"]')  # a formula can be edited
     go(page, "#target-links a")
     with page.expect_download():
         page.keyboard.press("Enter")
 
 
 def test_predictions_by_keys(open_page: Open) -> None:
-    page = open_page("?target=tanh(z)")
+    page = open_page("?target=tanh(z)&theory=random_features")
     page.wait_for_selector(READY)
     choose_tab(page, "predict")
     page.wait_for_selector('#predict-plot[data-theory="random_features"]')
@@ -135,9 +135,9 @@ def test_runs_by_keys(open_page: Open) -> None:
     page.wait_for_selector(READY)
     choose_tab(page, "watch")
     page.wait_for_selector("#algorithms input:checked")
-    go(page, "input[value=giant_step]")
+    go(page, "#algorithms input[value=giant_step]")
     page.keyboard.press("Space")
-    expect(page.locator("input[value=giant_step]")).to_be_checked()
+    expect(page.locator("#algorithms input[value=giant_step]")).to_be_checked()
     go(page, "#watch-seeds")
     page.keyboard.press("ControlOrMeta+a")
     page.keyboard.type("8")

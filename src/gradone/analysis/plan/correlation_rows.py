@@ -156,12 +156,29 @@ def sgd_row(case: Case) -> PlanRow:
         sizes.margin(exponent, with_log),
         repr(record.steps[-1].learned) if orders else "nothing found",
         with_log=with_log,
-        note=f"leaps {', '.join(map(str, orders)) or 'none'}"
+        note=stages_text(orders, "leap")
         + (_with_constant(sizes) if with_log else "")
         + ("" if is_all else f"; not all: {record.exponent.note}"),
         cites=("benarous2021online", "abbe2023leap"),
     )
     return _fitted(row, expression, reached, sizes)
+
+
+def stages_text(orders: list[int], name: str) -> str:
+    """In how many stages directions are found, and the order of each.
+
+    Examples
+    --------
+    >>> stages_text([2, 2], "leap"), stages_text([3], "leap"), stages_text([1, 2], "leap")
+    ('2 stages, each of leap 2', 'one stage, of leap 3', '2 stages, of leap 1, 2')
+    """
+    if not orders:
+        return "no stage was found"
+    if len(orders) == 1:
+        return f"one stage, of {name} {orders[0]}"
+    if len(set(orders)) == 1:
+        return f"{len(orders)} stages, each of {name} {orders[0]}"
+    return f"{len(orders)} stages, of {name} {', '.join(map(str, orders))}"
 
 
 def _with_constant(sizes: Sizes) -> str:

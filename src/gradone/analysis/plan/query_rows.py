@@ -12,7 +12,13 @@ from ...targets.language.expression import Expression
 from ..queries.recovery import is_perfectly_recovered
 from ..subspace import Subspace
 from .case import Case
-from .correlation_rows import learned_here, plateau_or_reason, samples_of_leap, scaling
+from .correlation_rows import (
+    learned_here,
+    plateau_or_reason,
+    samples_of_leap,
+    scaling,
+    stages_text,
+)
 from .row import PlanRow, Sizes
 
 if TYPE_CHECKING:
@@ -39,7 +45,7 @@ def reuse_row(case: Case) -> PlanRow:
     if not stages and not answer.is_complete:
         return _undecided("data reuse, extra-gradient", answer.undecided, cites)
     error, note = plateau_or_reason(expression, reached, sizes.kappa)
-    notes = [f"generative orders {', '.join(map(str, orders)) or 'none found'}", note]
+    notes = [stages_text(orders, "generative order"), note]
     if max(orders, default=0) > 2:
         notes.append("the power for order 3 and more is open")
     notes.append(answer.undecided)
@@ -149,7 +155,7 @@ def _threshold_row(
     needs = "n >> d"
     if constant is not None:
         bound = " or more" if any(stage.is_bound for stage in opened) else ""
-        needs = f"n > {constant.value:.5g} d{bound}" if constant.value else "n ~ d, any constant"
+        needs = f"n > {constant.value:.4g} d{bound}" if constant.value else "n ~ d, any constant"
     if not opened and not answer.is_complete:
         return _undecided(name, note, cites)
     error, reason = plateau_or_reason(expression, reached, 0)

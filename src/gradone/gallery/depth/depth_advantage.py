@@ -12,7 +12,7 @@ from ...charts import Axis, Chart, Panels, average, line, points
 from ...learners import LEARNERS
 from ...targets.hierarchical import Sight
 from ...theory.predict import predict
-from .._checks import setting
+from .._checks import agrees, setting
 from .._figure import FIGURES, Claim, Data, GalleryFigure, Size
 
 if TYPE_CHECKING:
@@ -25,6 +25,9 @@ KAPPAS = (1.2, 1.4, 1.6, 1.8, 2.0)
 SIZES: dict[Size, tuple[int, int]] = {"small": (64, 3), "paper": (128, 8)}  # d, replicates
 _TEST = 10_000
 _NAMES = {"kernel": "kernel", "two": "two layers", "three": "three layers"}
+_WITH_ARTICLE = {**_NAMES, "kernel": "the kernel"}
+_ALLOWED = {"kernel": 0.03, "two": 0.1, "three": 0.12}  # of a variance of about 0.63,
+# from what runs at d = 64 show: no theory bounds how far training goes on after the first stage
 _COLORS = {"kernel": "orange", "two": "green", "three": "blue"}
 _THEORY = {"kernel": "lazy", "two": "two_layer", "three": "three_layer"}
 
@@ -65,8 +68,9 @@ class DepthAdvantage(GalleryFigure):
     title = "The advantage of depth"
     sentence = (
         "On a target with a hidden feature, three layers learn from fewer samples than two, and "
-        "these from fewer than a kernel; lines are the predictions for this dimension (a) and in "
-        "the limit, where three layers are done at $n = d^{3/2}$ (b)."
+        "these from fewer than a kernel. Lines in (a) are theory for this dimension; it describes "
+        "the first stage alone, and the trained layers end up to 0.1 below. In the limit (b) three "
+        "layers are done at $n = d^{3/2}$."
     )
     cites = ("dandi2025depth", "nichani2023three")
     budget = {"small": 100.0, "paper": 1500.0}
@@ -94,12 +98,18 @@ class DepthAdvantage(GalleryFigure):
             mean, error = average(data[name], "excess_mse")
             variable = f"{_THEORY[name]}_excess_mse"
             finite += [
-                line(words, data["finite"].kappa, data["finite"][variable].values, color=color),
+                line(
+                    f"{words}, theory",
+                    data["finite"].kappa,
+                    data["finite"][variable].values,
+                    color=color,
+                ),
                 points("", mean.kappa.values, mean.values, error.values, color=color),
             ]
             x = data["limit"].kappa.values
             limit.append(line(words, x, data["limit"][variable].values, color=color))
         d = setting(data["three"], "d")
+        finite.append(points("simulation", [], [], color="gray"))
         x_axis, y_axis = Axis(r"$\log n / \log d$"), Axis("excess error", range=(0, None))
         return Panels(
             self.title,
@@ -123,21 +133,15 @@ class DepthAdvantage(GalleryFigure):
         ]
         finite = data["finite"]
         # The kernel of the theory has the best penalty. Two and three layers are trained together
-        # after the first stage that the theory describes: they may be better.
-        for name, slack, words in (
-            ("kernel", 0.03, "the kernel is where the theory says"),
-            ("two", 0.05, "two layers are not above their prediction"),
-            ("three", 0.05, "three layers are not above their prediction"),
-        ):
-            line_at = np.interp(KAPPAS, finite.kappa, finite[f"{_THEORY[name]}_excess_mse"])
-            gap = mean[name] - line_at
-            if name == "kernel":
-                gap = np.abs(gap)
+        # after the first stage that the theory describes: they are better at large n.
+        for name, slack in _ALLOWED.items():
             found.append(
-                Claim(
-                    words,
-                    bool((gap < slack + 3 * error[name]).all()),
-                    f"largest gap {gap.max():+.3f}",
+                agrees(
+                    f"the error of {_WITH_ARTICLE[name]} is the prediction up to {slack} and five "
+                    "standard errors",
+                    (KAPPAS, mean[name], error[name]),
+                    (finite.kappa, finite[f"{_THEORY[name]}_excess_mse"]),
+                    slack=slack,
                 )
             )
         limit = data["limit"]

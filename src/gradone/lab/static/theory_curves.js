@@ -66,6 +66,14 @@ function grayLines({ thresholds = [], level } = {}, drawn, axis) {
   return found;
 }
 
+/** What the gray lines are, for the legend. */
+const grayKeys = (lines) =>
+  [["dash", "a stage opens"], ["dot", "predicting the mean"]]
+    .filter(([dash]) => lines.some((one) => one.line.dash === dash))
+    .map(([dash, name]) => ({
+      x: [null], y: [null], name, mode: "lines", type: "scatter", line: { color: "#888888", width: 1, dash },
+    }));
+
 function drawCurves(plot, series, axis, quantity, marks) {
   const kept = series.filter((one) => quantity === "both" || one.quantity === quantity);
   const drawn = kept.length ? kept : series;
@@ -89,6 +97,7 @@ function drawCurves(plot, series, axis, quantity, marks) {
     drawn.flatMap((one) => one.x),
   );
   const shapes = grayLines(marks, drawn, axis);
+  traces.push(...grayKeys(shapes));
   if (quantities.length === 1) return drawTraces(plot, traces, { xaxis, yaxis: up(quantities[0]), shapes });
   return drawTraces(plot, traces, {
     xaxis: { ...xaxis, anchor: "y2" },

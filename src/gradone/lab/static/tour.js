@@ -28,6 +28,7 @@ async function show() {
   buttons(number, page);
   byId("tour-formula").replaceChildren();
   const moved = { ...page.sliders };
+  let headline = "";
   byId("tour-sliders").replaceChildren(
     ...(page.slider
       ? [
@@ -35,7 +36,7 @@ async function show() {
             { ...page.slider, value: moved[page.slider.name] },
             debounced(120, (value) => {
               moved[page.slider.name] = value;
-              example(number, page, moved, turn);
+              example(number, page, moved, turn, headline);
             }),
           ),
         ]
@@ -47,15 +48,16 @@ async function show() {
     const about = await ask("tour analyze", "/api/analyze", { target: page.target });
     if (turn !== latest) return;
     showFormula(byId("tour-formula"), about.latex);
-    say(place, about.headline);
-    await example(number, page, moved, turn);
+    headline = about.headline;
+    await example(number, page, moved, turn, headline);
   } catch (error) {
     if (turn === latest) tell(place, error);
   }
 }
 
-async function example(number, page, sliders, turn) {
-  const plot = byId("tour-plot");
+async function example(number, page, sliders, turn, headline) {
+  const plot = byId("tour-plot"),
+    place = byId("tour-state");
   try {
     const covered = (await ask("tour sources", "/api/sources", { target: page.target })).theories;
     const theories = page.theories.map((key) => covered.find((one) => one.key === key));
@@ -69,11 +71,16 @@ async function example(number, page, sliders, turn) {
       top: page.top,
       plot,
       quantity,
-      told: () => plot.classList.remove("stale"),
+      told: (isMore) => {
+        plot.classList.remove("stale");
+        if (isMore) say(place, "Computing more points…");
+      },
     });
-    if (turn === latest) plot.setAttribute("data-page", number);
+    if (turn !== latest) return;
+    plot.setAttribute("data-page", number);
+    say(place, headline);
   } catch (error) {
-    if (turn === latest) tell(byId("tour-state"), error);
+    if (turn === latest) tell(place, error);
   }
 }
 

@@ -98,7 +98,8 @@ function show(found) {
     element("div", { class: "why" }, ...scripted(card.why)))));
   byId("stairs").replaceChildren(...found.stairs.map((one) => {
     const picture = new DOMParser().parseFromString(one.svg, "text/html").querySelector("svg");
-    return element("figure", {}, element("h3", {}, one.title), document.importNode(picture, true));
+    return element("figure", {}, element("h3", {}, one.title), document.importNode(picture, true),
+      element("figcaption", {}, one.text));
   }));
   byId("facts").replaceChildren(...found.facts.map((one) => element("li", {}, one)));
   byId("facts").parentElement.hidden = !found.facts.length;

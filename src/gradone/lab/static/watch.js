@@ -92,7 +92,7 @@ function list() {
       element(
         "details",
         {},
-        element("summary", {}, `${others.length} others do not apply, and why`),
+        element("summary", {}, others.length === 1 ? "1 other does not apply, and why" : `${others.length} others do not apply, and why`),
         ...others.flatMap(row),
       ),
     );
@@ -110,8 +110,8 @@ function list() {
 function reason({ theory, simulation, is_there: isThere }) {
   if (!isThere) return theory ?? simulation;
   return [
-    theory && `only points, no theory: ${theory}`,
-    simulation && `only a line, no simulation: ${simulation}`,
+    theory && `only points: ${theory}`,
+    simulation && `only a line: ${simulation}`,
   ]
     .filter(Boolean)
     .join("; ");
