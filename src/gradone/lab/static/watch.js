@@ -92,7 +92,7 @@ function list() {
       element(
         "details",
         {},
-        element("summary", {}, others.length === 1 ? "1 other does not apply, and why" : `${others.length} others do not apply, and why`),
+        element("summary", {}, `Not for this target, and why (${others.length})`),
         ...others.flatMap(row),
       ),
     );
