@@ -68,9 +68,9 @@ class DepthAdvantage(GalleryFigure):
     title = "The advantage of depth"
     sentence = (
         "On a target with a hidden feature, three layers learn from fewer samples than two, and "
-        "these from fewer than a kernel. Lines in (a) are theory for this dimension; it describes "
-        "the first stage alone, and the trained layers end up to 0.1 below. In the limit (b) three "
-        "layers are done at $n = d^{3/2}$."
+        "these from fewer than a kernel. Lines in (a) are theory for this dimension, from which the "
+        "trained layers differ by about 0.1. In the limit (b) three layers are done at "
+        "$n = d^{3/2}$."
     )
     cites = ("dandi2025depth", "nichani2023three")
     budget = {"small": 100.0, "paper": 1500.0}

@@ -98,8 +98,8 @@ class LearnedTerms(GalleryFigure):
     title = "What giant steps learn, planned and measured"
     sentence = (
         "Bars (none: zero) are what the plan leaves when $d$, then $n/d$ and $p/d$ grow; points "
-        "are measured with $32d$ samples a step and $2d$ neurons. One step brings all of the "
-        "coupled target (a) within reach, but so few neurons fit it only in part; the next steps "
+        "are measured with $32d$ samples a step and $2d$ neurons, far from these limits: after one "
+        "step a third to two thirds of the coupled target (a) are still left, and the next steps "
         "do the rest. That without coupling (b) stays near its plateau."
     )
     cites = ("dandi2023giant",)
