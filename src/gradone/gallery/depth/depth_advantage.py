@@ -68,8 +68,8 @@ class DepthAdvantage(GalleryFigure):
     title = "The advantage of depth"
     sentence = (
         "On a target with a hidden feature, three layers learn from fewer samples than two, and "
-        "these from fewer than a kernel. Lines in (a) are theory for this dimension, from which the "
-        "trained layers differ by about 0.1. In the limit (b) three layers are done at "
+        "these from fewer than a kernel. Lines in (a) are theory for this dimension, and the "
+        "trained layers differ from it by about 0.1. In the limit (b) three layers are done at "
         "$n = d^{3/2}$."
     )
     cites = ("dandi2025depth", "nichani2023three")
