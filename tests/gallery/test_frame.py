@@ -141,7 +141,9 @@ def test_the_command_writes_files_and_a_table(example, tmp_path):
     names = {path.name for path in (tmp_path / "new").iterdir() if ".db" not in path.name}
     assert names == {f"{example}.{suffix}" for suffix in ("pdf", "png", "csv", "json")}
     assert "The square of α." in result.stdout
-    head, row, _ = (line for line in result.stdout.splitlines()[1:] if line)
+    lines = [line for line in result.stdout.splitlines() if line]
+    assert any("squares grow" in line and "1 < 4 < 9" in line for line in lines)
+    head, row = next((a, b) for a, b in zip(lines, lines[1:], strict=False) if "budget" in a)
     assert head.split() == ["figure", "budget", "s", "CPU", "s", "claims", "files"]
     assert [row.split()[i] for i in (0, 1, 3)] == [example, "10", "1/1"]
     stored = json.loads((tmp_path / "new" / f"{example}.json").read_text())

@@ -36,6 +36,7 @@ from .moments import (
     scaled,
     symmetric_pairs,
 )
+from .sharp import sharp_information
 from .slices import Labels, Slices
 from .tables import Table, nodes_of, orders
 
@@ -253,7 +254,9 @@ class ChannelAverages:
             return np.array([*(J * self._units(width)).ravel(), share, information])
 
         place = self._place(M)
-        *rest, share, information = self._extrapolated(place, evaluate, rule, self._sharp)
+        *rest, share, information = self._extrapolated(
+            place, evaluate, rule, lambda Q: sharp_information(self.target, self.labels, Q)
+        )
         width = np.sqrt(1 - place.overlaps)
         J = place.Q @ (np.reshape(rest, M.shape) / self._units(width)) @ place.Q.T
         return Averages(
@@ -472,28 +475,6 @@ class ChannelAverages:
             self._known = {**dict(list(self._known.items())[-30:]), key: made}
         found: Kept = self._known[key]
         return found
-
-    def _sharp(self, Q: np.ndarray) -> np.ndarray | None:
-        """J along the axes where the posterior is a point, in its units.
-
-        A label without noise fixes z along the gradient of the target; noise limits what it tells.
-        """
-        if self.labels.groups > 1 or self.target.q:
-            return None
-        z, weight, step = self.labels.halves[0].z, self.labels.halves[0].weight, 1e-6
-        gradient = np.stack([
-            self.target(z + step * e) - self.target(z - step * e) for e in np.eye(self.r)
-        ], axis=1) / (2 * step)  # fmt: skip
-        size = np.linalg.norm(gradient, axis=1)
-        regular = (size > 0) & (size < 1e-2 / step)  # next to a jump a difference is no gradient
-        n = gradient[regular] @ Q
-        if self.target.noise:
-            if not regular[size > 0].all():
-                return None
-            n /= np.sqrt(self.target.noise)
-        else:
-            n /= size[regular, None]
-        return np.asarray((n * weight[regular, None]).T @ n).ravel()
 
 
 def _sum(parts: list[Averages]) -> Averages:

@@ -68,7 +68,9 @@ def same_level_sets(node: Node, unknown: Collection[int]) -> Node:
         found = _core(plain, unknown) or plain
         if len(nodes(found)) >= len(nodes(node)):
             found = None
-    return node if found is None else found
+    if found is None or len(nodes(found)) >= len(nodes(node)):
+        return node if found is None else found
+    return same_level_sets(found, unknown)
 
 
 def _core(node: Node, unknown: Collection[int]) -> Node | None:
