@@ -18,6 +18,7 @@ from typing import Any
 from .pool import Call, Limits, Pool, Reply
 
 _ENOUGH = 3  # pieces of a task that are computed first even if they take long
+_SHARE, _LEAST = 0.2, 1.0  # of the time to spare, and seconds, for a first try
 
 
 @dataclass(frozen=True)
@@ -164,6 +165,7 @@ class _Board:
         self._begun: dict[str, int] = {}
         self._running: dict[str, int] = {}
         self._refined: dict[str, float] = {}
+        self._limits: dict[str, float] = {}
         self._fine: set[str] = set()
         self._add(tasks)
 
@@ -190,7 +192,8 @@ class _Board:
             self._running[name] += 1
             answer = self._recall(name, call) if self._recall else None
             if answer is None:
-                return (name, place), (measured, _arguments(call, self._limit)), Limits()
+                limit = self._limits[name] = self._patience(name, place)
+                return (name, place), (measured, _arguments(call, limit)), Limits()
             self.record(name, place, 0.0, Reply("answer", (answer, 0.0)))
         return None
 
@@ -200,6 +203,17 @@ class _Board:
             return min(coarse, key=self._begun.__getitem__)
         fine = [name for name in self._tasks if self._can_refine(name)]
         return min(fine, key=self._refined.__getitem__, default=None)
+
+    def _patience(self, name: str, place: int) -> float:
+        """Seconds after which a piece is ended.
+
+        A task that is tried with time to spare may take a part of that time for its first piece,
+        not all of it from the others.
+        """
+        if place < self._first(name) or self.outcomes[name].answers:
+            return self._limit
+        spent = sum(one.seconds for one in self.outcomes.values())
+        return min(self._limit, max(_SHARE * (self._seconds - spent), _LEAST))
 
     def _first(self, name: str) -> int:
         """How many pieces of a task are computed whatever the budget."""
@@ -245,7 +259,7 @@ class _Board:
         elif reply.kind == "death" and "SIGPROF" in str(reply.value):
             if outcome.too_slow or not outcome.answers:
                 self._begun[name] = len(self._pieces[name])
-            elapsed = outcome.too_slow = self._limit
+            elapsed = outcome.too_slow = self._limits[name]
         else:
             outcome.failures[place] = reply.problem
         outcome.seconds += elapsed
