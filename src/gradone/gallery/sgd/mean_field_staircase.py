@@ -33,7 +33,7 @@ _MARKERS = ("circle", "square", "triangle")
 
 
 def simulated(d: int, width: int, batch: int, replicates: int) -> xr.Dataset:
-    """Neurons of a wide network whose readout is fixed: mean of |overlap| over each sign of it."""
+    """Mean overlap of the neurons of a wide network, mirrored by the sign of their readout."""
     signs = [1.0, -1.0] * (width // 2)
     student = Student(width=width, readout=[sign / width for sign in signs], init="orthogonal")
     steps = round(_LAST / _STEP)
