@@ -141,6 +141,25 @@ def test_who_waits_long_is_told_the_place() -> None:
     within(scene)
 
 
+def test_nobody_is_sent_away_before_the_lab_is_open_or_who_is_alone() -> None:
+    """Failed before: on a loaded machine the first answers of a lab had status 503."""
+
+    async def scene() -> None:
+        async with answering(patience=0.05) as questions:
+            questions.will_open()
+            questions._crew.reserve()  # as if its process had not started yet
+            early = [asyncio.create_task(questions.ask(question(who, who))) for who in "ab"]
+            await asyncio.sleep(0.4)
+            assert not any(one.done() for one in early)
+            questions._crew._give_back()
+            await questions.warm_up()
+            await asyncio.gather(*early)
+            long = [questions.ask(question("me", f"{i}", seconds=0.3)) for i in range(3)]
+            await asyncio.gather(*long)
+
+    within(scene)
+
+
 def test_people_are_served_in_rounds() -> None:
     turns = Turns()
     turns.serve("greedy")

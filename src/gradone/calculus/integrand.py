@@ -48,8 +48,8 @@ class Integrand:
     sharp : tuple of float
         For r = 1: points between which it changes on no shorter scale than their distance.
     thin : tuple of float
-        For r > 1: probability of layers so thin that a rule may step over them, and the size of
-        the function there.
+        Probability of layers so thin that a rule may step over them, and the size of the function
+        there; for r = 1 only if they are not all in `sharp`.
     tilt : float
         For r = 1: the values are those of :math:`f(z)\, e^{-b z^2}` with this b, which do not
         overflow; the growth is that of f.

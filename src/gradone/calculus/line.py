@@ -29,7 +29,7 @@ def line_coefficients(f: Integrand, degree: int, tolerance: float) -> BlockCoeff
 
     Piecewise polynomials have a closed form; anything else is integrated by Gauss-Legendre panels
     that begin and end at the breaks and are halved where two rules disagree. The error is the
-    disagreement of the two rules summed over panels, plus rounding.
+    disagreement of the two rules summed over panels, plus rounding and layers that may be missed.
     """
     if f.pieces is not None:
         return BlockCoefficients(*piecewise_polynomial_coefficients(f.pieces, f.breaks, degree))
@@ -59,8 +59,9 @@ def line_coefficients(f: Integrand, degree: int, tolerance: float) -> BlockCoeff
         error += gap[~poor].sum(axis=0)
         middle = (low[poor] + high[poor]) / 2
         low, high = np.concatenate([low[poor], middle]), np.concatenate([middle, high[poor]])
-    rounding = 16 * _EPS * size * np.sqrt(np.arange(degree + 1) + 1.0)
-    return BlockCoefficients(total, error + rounding)
+    share, height = f.thin
+    floor = 16 * _EPS * size * np.sqrt(np.arange(degree + 1) + 1.0) + share * height
+    return BlockCoefficients(total, error + floor)
 
 
 def _panels(

@@ -142,6 +142,7 @@ class Desk:
 
     async def warm_up(self) -> None:
         """Start the processes before somebody asks."""
+        self.slow.will_open()  # the quick ones come first
         await asyncio.gather(self.read("z", None), self.quick.warm_up())
         await self.slow.warm_up()
 

@@ -16,7 +16,6 @@ from .turns import Turns
 
 Answer = Mapping[str, Any]
 _KEPT = 512  # answers that are remembered
-_OPENING = 20.0  # seconds that the first processes may take to start
 _BACK = 3.0  # seconds after which somebody who was sent away and is late has gone
 _ALONE = 1.0  # seconds that a process works on a question for which nobody waits any more
 _LOG = logging.getLogger(__name__)
@@ -106,7 +105,8 @@ class Questions:
     waiting : int
         Longest queue.
     patience : float
-        Seconds in the queue after which somebody is told to come back.
+        Seconds in the queue after which somebody is told to come back: not while the first
+        processes start, and not if nobody else waits, because neither would make it quicker.
     """
 
     def __init__(self, crew: Crew, *, waiting: int, patience: float) -> None:
@@ -136,12 +136,11 @@ class Questions:
         asker = _Asker(question, loop.create_future())
         job = self._join(asker)
         self._begin()
-        patience = self._patience if self._is_open else _OPENING
-        impatience = loop.call_later(patience, self._send_away, job, asker)
+        watching = asyncio.create_task(self._watch(job, asker))
         try:
             return await asker.answer
         finally:
-            impatience.cancel()
+            watching.cancel()
             job.askers.remove(asker)
             if not job.askers:
                 self._leave(job)
@@ -193,17 +192,21 @@ class Questions:
         ]
         return min(free, key=lambda one: one[0])[1:] if free else None
 
-    def _send_away(self, job: _Job, asker: _Asker) -> None:
-        if self._waiting.get(job.question.key) is not job:
-            return
-        client, now = asker.question.client, time.monotonic()
-        # Those who were sent away before, and will be back, are before this one.
-        self._away = {who: until for who, until in self._away.items() if until > now}
-        others = {one.question.client for one in self._others()} | set(self._away)
-        mine = self._rank(client)
-        busy = Busy(1 + sum(self._rank(other) < mine for other in others))
-        self._away[client] = now + busy.seconds + _BACK
-        asker.refuse(busy)
+    async def _watch(self, job: _Job, asker: _Asker) -> None:
+        """Send somebody away who has waited too long while others wait as well."""
+        client, others = asker.question.client, set[str]()
+        while not others or not self._is_open:
+            await asyncio.sleep(self._patience)
+            # Those who were sent away before, and will be back, are before this one.
+            now = time.monotonic()
+            self._away = {who: until for who, until in self._away.items() if until > now}
+            others = {one.question.client for one in self._others()} | set(self._away)
+            others.discard(client)
+        if self._waiting.get(job.question.key) is job:
+            mine = self._rank(client)
+            busy = Busy(1 + sum(self._rank(other) < mine for other in others))
+            self._away[client] = now + busy.seconds + _BACK
+            asker.refuse(busy)
 
     def _leave(self, job: _Job) -> None:
         """Nobody waits for an answer any more."""
@@ -254,11 +257,17 @@ class Questions:
                 self._known.popitem(last=False)
         self._begin()  # the address has a turn again
 
+    def will_open(self) -> None:
+        """Let whoever asks wait until :meth:`warm_up` is done."""
+        self._is_open = False
+
     async def warm_up(self) -> None:
         """Start all processes before somebody asks."""
-        self._is_open = False
-        await self._crew.warm_up()
-        self._is_open = True
+        self.will_open()
+        try:
+            await self._crew.warm_up()
+        finally:
+            self._is_open = True
 
     async def close(self) -> None:
         """Stop everything."""

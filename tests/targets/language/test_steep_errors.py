@@ -12,6 +12,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.integrate import quad
 from scipy.special import ndtri
 from scipy.stats import qmc
 
@@ -100,6 +101,20 @@ def test_mean_squares_of_steep_functions(text, square):
     found = Expression(text).second_moment()
     assert abs(found.value - square) < 1e-13
     assert found.error < 1e-12
+
+
+def test_saturated_branches_hide_no_layer():
+    """Where both arguments of max round to one they are equal, which is no break."""
+    assert_honest(checks("abs(max(tanh(1000000*sin(3*z1)), tanh(100000*He5(z1))))"))
+
+
+@pytest.mark.parametrize("waves", [20, 200, 400, 1000])
+def test_layers_that_are_too_many_to_find_are_in_the_error(waves):
+    """The mean of 1 - tanh(s sin)^2 over a period, whatever the number of waves."""
+    steep = 1e6
+    period = quad(lambda x: 1 / math.cosh(steep * math.sin(x)) ** 2, 0, 50 / steep)[0]
+    found = Expression(f"tanh(1000000*sin({waves}*z1))").second_moment()
+    assert abs(found.value - (1 - 2 * period / math.pi)) <= found.error < 0.02
 
 
 def test_a_function_that_differs_from_zero_in_thin_layers_is_no_constant():

@@ -170,7 +170,7 @@ def _is_constant(values: np.ndarray) -> bool:
 def _at_sharp_points(node: Node) -> np.ndarray:
     """Values where a function may change within a narrow interval of its linear forms."""
     r = max(variables(node))
-    lines = [np.outer(sharp_points(node, w), w) for w in [*np.eye(r), *typed_forms(node, r)]]
+    lines = [np.outer(sharp_points(node, w).points, w) for w in [*np.eye(r), *typed_forms(node, r)]]
     return _values(node, np.concatenate([np.zeros((1, r)), *lines]))
 
 

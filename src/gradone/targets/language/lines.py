@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,7 +16,7 @@ _SCAN = np.linspace(-40.0, 40.0, 8001)
 _SECOND_SCAN = np.linspace(-40.0, 40.0, 11003)
 _NEAR = 8.0  # beyond, nothing has weight
 _STEEP = 20.0  # slope of an argument from which a function of it counts as sharp
-_MAX_SHARP = 4000
+_MAX_SHARP = 20_000
 _CLOUD, _NEAREST, _TINY = 4096, 64, 1e-7
 _VERY_STEEP, _ORDER_ONE, _NEWTON_STEPS = 50.0, 3.0, 20
 _LADDER = 0.25 ** np.arange(1.0, 25.0)  # distances of points around a sharp place
@@ -121,8 +122,8 @@ def _touching(
     with np.errstate(invalid="ignore", over="ignore"):
         is_dip = (middle <= left) & (middle <= right) & (sign[:, :-2] == sign[:, 2:])
         # Where a minimum reaches zero its lowest point of the scan is at most an eighth of the
-        # second difference.
-        is_dip &= 2 * middle <= left + right - 2 * middle
+        # second difference. Where saturated functions cancel all three are zero, which is no dip.
+        is_dip &= 2 * middle < left + right - 2 * middle
     member, place = np.nonzero(is_dip & ~is_lost[:, None])
     if not len(member):
         return member, np.zeros(0)
@@ -193,23 +194,31 @@ def _crossings(values: np.ndarray) -> np.ndarray:
     return is_between.sum(axis=1) + (sign[:, :-1] * sign[:, 1:] < 0).sum(axis=1)
 
 
-def sharp_points(node: Node, w: np.ndarray, breaks: Sequence[float] = ()) -> list[float]:
+class SharpPoints(NamedTuple):
+    """Points between which a function is smooth, and whether they are all that there are."""
+
+    points: tuple[float, ...]
+    is_complete: bool
+
+
+def sharp_points(node: Node, w: np.ndarray, breaks: Sequence[float] = ()) -> SharpPoints:
     """Points t between which ``node(t w)`` changes on no shorter scale than their distance.
 
     Where the argument of a function is steep, what happens happens where it is zero or extremal,
     or at one of the `breaks`, on a scale that its values there tell: the middle of
     ``exp(-1e5*(z - 1.2)**2)``, the step of ``tanh(1e4*z)``. Around each such place the points are
-    graded: their distances grow from that scale by factors of four.
+    graded: their distances grow from that scale by factors of four. Of too many points those in the
+    middle are kept, and places that are denser than the scan are not found: then they are not all.
 
     Examples
     --------
     >>> from gradone.targets.language.parser import parse
-    >>> points = sharp_points(parse("exp(-100000*(z - 1.25)**2)"), np.ones(1))
+    >>> points, is_complete = sharp_points(parse("exp(-100000*(z - 1.25)**2)"), np.ones(1))
     >>> sorted({round(t - 1.25, 4) + 0.0 for t in points if abs(t - 1.25) < 0.01})
     [-0.0039, -0.001, 0.0, 0.001, 0.0039]
     """
-    grid = _SCAN[np.abs(_SCAN) <= _NEAR]
-    found = np.zeros(0)
+    grid, second = (scan[np.abs(scan) <= _NEAR] for scan in (_SCAN, _SECOND_SCAN))
+    found, is_complete = np.zeros(0), True
     for argument in _arguments(node):
         f = on_line(argument, w)
         with np.errstate(all="ignore"):
@@ -217,13 +226,20 @@ def sharp_points(node: Node, w: np.ndarray, breaks: Sequence[float] = ()) -> lis
             slopes = np.abs(np.diff(values)) / np.diff(grid)
             if not np.nanmax(slopes, initial=0.0) > _STEEP:
                 continue
+            is_complete &= _sees_all(values, f(second))
             places = [*breaks, *_zeros(f, grid, values), *_extrema(f, grid, values)]
             graded = _graded(f, np.unique(places))
         found = np.union1d(found, graded)
-        grid = np.union1d(grid, graded)  # functions of this part are seen by the next scans
         if len(found) > _MAX_SHARP:  # the middle matters most
-            return sorted(found[np.argsort(np.abs(found))[:_MAX_SHARP]].tolist())
-    return [float(t) for t in found]
+            found, is_complete = np.sort(found[np.argsort(np.abs(found))[:_MAX_SHARP]]), False
+        grid = np.union1d(grid, found)  # functions of this part are seen by the next scans
+    return SharpPoints(tuple(found.tolist()), is_complete)
+
+
+def _sees_all(values: np.ndarray, others: np.ndarray) -> bool:
+    """Whether two scans of a function with different steps see the same crossings of zero."""
+    count, again = _crossings(values[None])[0], _crossings(others[None])[0]
+    return bool(abs(int(again) - int(count)) <= 1 + count // 100)
 
 
 def thin_layers(node: Node, r: int) -> tuple[float, float]:

@@ -215,12 +215,13 @@ def _integrand(node: Node, r: int) -> Integrand:
         thin=thin_layers(node, r) if r > 1 else (0.0, 0.0),
         tilt=tilt,
     )
-    if r > 1 or is_curved:
+    if r > 1:
         return result
-    pieces = one_variable_pieces(node, result.breaks)
+    # Where not all breaks are known, those of steep parts still are.
+    pieces = None if is_curved else one_variable_pieces(node, result.breaks)
     if pieces is not None:
         return replace(result, pieces=pieces)
-    return replace(result, sharp=tuple(sharp_points(node, np.ones(1), result.breaks)))
+    return _with_sharp_points(result, node, np.ones(1))
 
 
 def _along(node: Node, w: np.ndarray) -> Integrand:
@@ -238,12 +239,21 @@ def _along(node: Node, w: np.ndarray) -> Integrand:
 
     planes, is_curved = break_planes(node, len(w))
     offsets = sorted({plane.offset / float(np.dot(plane.normal, w)) for plane in planes})
-    return Integrand(
+    result = Integrand(
         values,
         1,
         tuple(Plane((1.0,), offset) for offset in offsets),
         is_curved,
         any(FUNCTIONS[part.name].is_singular for part in kinks(node)),
         *growth(node),
-        sharp=tuple(sharp_points(node, w, offsets)),
     )
+    return _with_sharp_points(result, node, w)
+
+
+def _with_sharp_points(f: Integrand, node: Node, w: np.ndarray) -> Integrand:
+    """A function of one variable with the places where ``node(t w)`` is steep.
+
+    What lies in layers that are not all known may be missed by the rules.
+    """
+    points, is_complete = sharp_points(node, w, f.breaks)
+    return replace(f, sharp=points, thin=f.thin if is_complete else thin_layers(node, len(w)))
