@@ -19,7 +19,7 @@ import numpy as np
 from _timing import interleaved_best, options
 
 import gradone as gd
-from gradone.channels.samples import SampleChannel
+from gradone.channels.samples.channel import SampleChannel
 from gradone.learners._callbacks import Step
 from gradone.learners._standardize import standardization
 from gradone.learners.bayes._amp_iteration import run_amp

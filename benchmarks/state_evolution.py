@@ -20,9 +20,9 @@ from _timing import interleaved_best, options
 from bayes_amp import LIMIT, iteration
 
 import gradone as gd
-from gradone.channels.averages import ChannelAverages
+from gradone.channels.averages.general import ChannelAverages
+from gradone.channels.averages.moments import total
 from gradone.channels.memory import MEMORY
-from gradone.channels.moments import total
 from gradone.channels.rules import channel_averages
 from gradone.theory import amp_thresholds
 from gradone.theory.bayes._framed import FramedEvolution

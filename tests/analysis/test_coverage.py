@@ -11,8 +11,8 @@ import pytest
 import gradone as gd
 from gradone.analysis.queries.learnability import learnability
 from gradone.analysis.queries.operators import query_strength
-from gradone.analysis.queries.output import output_grams
 from gradone.base.estimate import Estimate
+from gradone.channels.conditional.given import output_grams
 from gradone.targets.language.expression import Expression
 
 sys.path.insert(0, str(Path(__file__).parent))

@@ -94,7 +94,7 @@ def test_the_grand_staircase_climbs_over_noise():
 
 def test_thresholds_of_one_direction_are_a_block_of_those_of_two():
     """T_2 of z*xi is the z1-z1 entry of T_2 of z1*z2: two independent codes."""
-    from gradone.analysis.queries.output import output_grams
+    from gradone.channels.conditional.given import output_grams
     from gradone.targets.language.expression import Expression
 
     gram = output_grams(Expression("z1*z2"), 0.0, [2])[2]

@@ -21,11 +21,11 @@ from gradone.analysis.correlation.leap import (
 )
 from gradone.analysis.correlation.polynomial_staircase import rational_frame
 from gradone.analysis.exponent import Energy
-from gradone.analysis.subspace import Subspace
 from gradone.base.errors import OutOfRegime
 from gradone.targets.frame import natural_frame
 from gradone.targets.language.coordinates import linear_forms, rewrite
 from gradone.targets.language.expression import Expression
+from gradone.targets.subspace import Subspace
 
 SOURCE = "z1 + He2(z2) + He2(z1)*z2 + He4(z1)*He2(z2)*z3 + He2(z2)*He2(z3)"
 

@@ -13,10 +13,10 @@ from gradone.analysis.queries import output
 from gradone.analysis.queries.learnability import learnability
 from gradone.analysis.queries.next_stage import blurred_noise
 from gradone.analysis.queries.operators import easy_operator, full_tensor, query_strength
-from gradone.analysis.subspace import Subspace
-from gradone.calculus.branches import branch_grams
-from gradone.calculus.slicing import sliced_grams
+from gradone.channels.conditional.branches import branch_grams
+from gradone.channels.conditional.slicing import sliced_grams
 from gradone.targets.language.expression import Expression
+from gradone.targets.subspace import Subspace
 
 sys.path.insert(0, str(Path(__file__).parent))
 from rotations import in_other_coordinates, rotation, small_rotation

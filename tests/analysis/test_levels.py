@@ -8,7 +8,7 @@ import pytest
 
 from gradone.analysis.analyze import analyze
 from gradone.analysis.queries.learnability import learnability
-from gradone.analysis.queries.relabeling import relabeled
+from gradone.channels.conditional.labels import relabeled
 from gradone.targets.language.expression import Expression
 from gradone.targets.language.parser import parse
 from gradone.targets.language.rounding import with_rounding

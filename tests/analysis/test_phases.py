@@ -10,12 +10,12 @@ import pytest
 
 from gradone.analysis.queries.learnability import learnability
 from gradone.analysis.queries.next_stage import next_stage
-from gradone.analysis.queries.output import output_grams
 from gradone.analysis.queries.phases import Phases, largest_strength, phases
-from gradone.analysis.subspace import Subspace
+from gradone.channels.conditional.given import output_grams
 from gradone.targets.language.expression import Expression
+from gradone.targets.subspace import Subspace
 
-from ..calculus.exact_oscillations import product_of_sines, sine_of_phase
+from ..channels.exact_oscillations import product_of_sines, sine_of_phase
 
 NOTHING = Subspace.zero(2)
 FIRST = Subspace.span([[1.0, 0.0]])

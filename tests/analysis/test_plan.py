@@ -14,11 +14,11 @@ from gradone.algorithms.plan import plan
 from gradone.analysis.correlation.hermite_terms import hermite_terms
 from gradone.analysis.plan.bounds import csq_bound, csq_tolerance, sq_bound
 from gradone.analysis.plan.row import Sizes
-from gradone.analysis.subspace import Subspace
 from gradone.base.errors import BadData
 from gradone.base.references import references
 from gradone.targets.hierarchical import Sight, Tree
 from gradone.targets.language.expression import Expression
+from gradone.targets.subspace import Subspace
 from gradone.targets.target import Target
 
 SOURCE = "z1 + He2(z2) + He2(z1)*z2 + He4(z1)*He2(z2)*z3 + He2(z2)*He2(z3)"

@@ -15,10 +15,10 @@ from gradone.analysis.correlation.conditional import _mirrored, _on_grid
 from gradone.analysis.correlation.leap import giant_step_staircase
 from gradone.analysis.correlation.plateau import conditional_energies, plateau
 from gradone.analysis.correlation.polynomial_staircase import exact_conditional_energies
-from gradone.analysis.subspace import Subspace
 from gradone.base.errors import BadData
 from gradone.calculus.polynomial import Polynomial
 from gradone.targets.language.expression import Expression
+from gradone.targets.subspace import Subspace
 
 SOURCE = "z1 + He2(z2) + He2(z1)*z2 + He4(z1)*He2(z2)*z3 + He2(z2)*He2(z3)"
 TWO = "(z1 + He2(z1)/2 + He4(z1)/24 + z2 + He2(z2)/2 + He4(z2)/24)/2"

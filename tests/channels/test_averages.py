@@ -6,8 +6,8 @@ from scipy.special import erfc
 
 import gradone as gd
 from gradone.base.seeds import stream
-from gradone.channels.averages import ChannelAverages
-from gradone.channels.moments import total
+from gradone.channels.averages.general import ChannelAverages
+from gradone.channels.averages.moments import total
 from gradone.channels.rules import channel_averages
 
 
@@ -84,7 +84,7 @@ def test_known_directions_are_conditioned_on():
 
 def sampled_information(target, M, count, rng):
     """J from the posteriors of single samples, and its standard error (entries)."""
-    from gradone.channels.samples import SampleChannel
+    from gradone.channels.samples.channel import SampleChannel
 
     r = target.r
     omega = rng.standard_normal((count, r)) @ np.linalg.cholesky(M).T

@@ -5,9 +5,9 @@ import pytest
 from scipy.special import erf
 
 import gradone as gd
-from gradone.channels.averages import ChannelAverages
-from gradone.channels.boxes import Boxes
-from gradone.channels.moments import total
+from gradone.channels.averages.boxes import Boxes
+from gradone.channels.averages.general import ChannelAverages
+from gradone.channels.averages.moments import total
 from gradone.channels.rules import channel_averages
 
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import gradone as gd
-from gradone.channels.averages import ChannelAverages
-from gradone.channels.conditional import rest_given
-from gradone.channels.moments import total
+from gradone.channels.averages.general import ChannelAverages
+from gradone.channels.averages.moments import total
+from gradone.channels.averages.rest import rest_given
 from gradone.channels.rules import channel_averages
 
 CASES = [  # target, known variables, what is left, mean square slope

@@ -13,7 +13,7 @@ from scipy.stats import multivariate_normal
 
 from gradone import BadData, Target
 from gradone.base.seeds import stream
-from gradone.channels.samples import SampleChannel
+from gradone.channels.samples.channel import SampleChannel
 
 CORRELATED = {
     2: np.array([[0.5, 0.2], [0.2, 0.7]]),

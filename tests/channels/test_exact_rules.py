@@ -13,9 +13,9 @@ from scipy.stats import multivariate_normal, ncx2, norm
 
 from gradone import Target
 from gradone.base.seeds import stream
-from gradone.channels.grids import root
-from gradone.channels.samples import SampleChannel
-from gradone.channels.signs import sign_moments
+from gradone.channels.samples.channel import SampleChannel
+from gradone.channels.samples.grids import root
+from gradone.channels.samples.signs import sign_moments
 
 COVARIANCE = np.array([[0.5, 0.2, -0.1], [0.2, 0.7, 0.15], [-0.1, 0.15, 0.4]])
 

@@ -7,10 +7,10 @@ import pytest
 from scipy.special import ndtr
 
 import gradone as gd
-from gradone.channels.latent_averages import JointAverages, ProbabilityAverages
-from gradone.channels.probabilities import label_probabilities
+from gradone.channels.averages.latent import JointAverages, ProbabilityAverages
 from gradone.channels.rules import channel_averages
-from gradone.channels.samples import SampleChannel
+from gradone.channels.samples.channel import SampleChannel
+from gradone.channels.samples.probabilities import label_probabilities
 
 RNG = np.random.default_rng(0)
 N = 100

@@ -12,9 +12,9 @@ import pytest
 
 import gradone as gd
 from gradone.base.seeds import stream
-from gradone.channels.averages import ChannelAverages
-from gradone.channels.moments import total
-from gradone.channels.samples import SampleChannel
+from gradone.channels.averages.general import ChannelAverages
+from gradone.channels.averages.moments import total
+from gradone.channels.samples.channel import SampleChannel
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "targets" / "language"))
 from grammar import samples

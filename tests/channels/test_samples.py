@@ -13,10 +13,10 @@ from scipy.special import erf, ndtr
 
 from gradone import BadData, OutOfRegime, Target
 from gradone.base.seeds import stream
-from gradone.channels.crossing_kernel import add_crossings
-from gradone.channels.formulas import formulas
-from gradone.channels.grids import lattice, root
-from gradone.channels.samples import SampleChannel
+from gradone.channels.samples.channel import SampleChannel
+from gradone.channels.samples.crossing_kernel import add_crossings
+from gradone.channels.samples.formulas import formulas
+from gradone.channels.samples.grids import lattice, root
 
 # One of each kind: regions, affine formulas, one variable, a lattice, level sets; with latent
 # noise, which is a variable like the others.

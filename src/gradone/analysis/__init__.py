@@ -11,6 +11,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ..targets.subspace import Subspace as Subspace
     from .correlation.plateau import conditional_energies as conditional_energies
     from .depth.checklist import checklist as checklist
     from .linear_stage import EscapeTable as EscapeTable
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from .linear_stage import escape as escape
     from .linear_stage import escape_table as escape_table
     from .plan.bounds import csq_tolerance as csq_tolerance
-    from .subspace import Subspace as Subspace
 
 # Public name -> file that defines it, loaded on first use.
 _PUBLIC = {

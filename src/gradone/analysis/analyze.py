@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 from ..base.errors import BadData
 from ..base.estimate import Estimate
 from ..targets.hierarchical import HierarchicalTarget
+from ..targets.subspace import Subspace
 from ..targets.target import Target
 from .correlation.leap import MAX_ORDER, LeapRecord, giant_step_staircase, leap_record
 from .queries.learnability import learnability
 from .queries.stages import Learnability, Stage
-from .subspace import Subspace
 
 if TYPE_CHECKING:
     import xarray as xr

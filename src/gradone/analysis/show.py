@@ -8,8 +8,8 @@ import textwrap
 from typing import TYPE_CHECKING, Any
 
 from ..base.estimate import Estimate, compact
+from ..targets.subspace import Subspace
 from .closed_form import closed_form
-from .subspace import Subspace
 
 if TYPE_CHECKING:
     from .analyze import Analysis

@@ -1,8 +1,8 @@
-"""The law of the projections given the label: posteriors of samples, averages over labels.
+"""The law of the projections given the label.
 
-One general rule for each: :mod:`.samples` for the samples of a learner, :mod:`.averages` for state
-evolution. :mod:`.discrete` has the probabilities of labels with finitely many values to five
-digits.
+Three questions, each with a folder that holds one general rule and the exact ones that are worth
+it: :mod:`.samples` (posteriors, for message passing), :mod:`.averages` (for state evolution) and
+:mod:`.conditional` (conditional moments, for thresholds). :mod:`.rules` chooses among them.
 """
 
 MAX_DIRECTIONS = 4

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from ..targets.target import Target
-from .boxes import Boxes
-from .exact import ExactAverages
-from .known import KnownAverages
-from .latent_averages import MOST, JointAverages, ProbabilityAverages
-from .probabilities import label_probabilities
+from .averages.boxes import Boxes
+from .averages.exact import ExactAverages
+from .averages.known import KnownAverages
+from .averages.latent import MOST, JointAverages, ProbabilityAverages
+from .samples.probabilities import label_probabilities
 
 Rule = KnownAverages | ExactAverages | JointAverages | ProbabilityAverages
 

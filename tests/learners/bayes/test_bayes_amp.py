@@ -9,7 +9,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 import gradone as gd
-from gradone.channels.samples import SampleChannel
+from gradone.channels.samples.channel import SampleChannel
 from gradone.learners import BayesAMP
 from gradone.learners.bayes import bayes_amp
 

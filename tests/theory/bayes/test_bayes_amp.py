@@ -8,8 +8,8 @@ import pytest
 from scipy.special import erf, erfc
 
 import gradone as gd
-from gradone.channels.averages import ChannelAverages
-from gradone.channels.moments import scaled
+from gradone.channels.averages.general import ChannelAverages
+from gradone.channels.averages.moments import scaled
 from gradone.theory.bayes._fixed_points import StateEvolution
 from gradone.theory.bayes._state_evolution import overlap_step
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import gradone as gd
-from gradone.channels.averages import ChannelAverages
+from gradone.channels.averages.general import ChannelAverages
 
 
 @pytest.mark.parametrize(

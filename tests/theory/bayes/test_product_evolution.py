@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import gradone as gd
-from gradone.channels.averages import ChannelAverages
-from gradone.channels.moments import total
+from gradone.channels.averages.general import ChannelAverages
+from gradone.channels.averages.moments import total
 from gradone.theory.bayes._climb import climb
 
 PRODUCT = gd.Target("z1*z2*z3")

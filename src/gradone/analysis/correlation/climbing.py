@@ -17,7 +17,7 @@ import numpy as np
 from ...targets.activation import Activation
 from ...targets.language.coordinates import rewrite
 from ...targets.language.expression import Expression
-from ..subspace import Subspace
+from ...targets.subspace import Subspace
 from .leap import giant_step_staircase
 
 _DEGREE = {1: 9, 2: 8, 3: 7}

@@ -11,8 +11,8 @@ from ...targets.frame import natural_frame
 from ...targets.language.coordinates import linear_forms
 from ...targets.language.expression import Expression
 from ...targets.language.tree import Number, nodes
+from ...targets.subspace import Subspace
 from ..exponent import ARITHMETIC, FLOOR, Energy
-from ..subspace import Subspace
 from .hermite_blocks import HermiteBlocks
 from .polynomial_staircase import Vector, exact_step
 

@@ -20,10 +20,10 @@ import numpy as np
 from ...base.errors import OutOfRegime
 from ...base.estimate import Kind
 from ...calculus.hermite import factorials
+from ...channels.conditional.symmetry import symmetry_groups, vanishes
 from ...targets.language.expression import Expression
+from ...targets.subspace import Subspace
 from ..exponent import FLOOR, SAFETY, Energy
-from ..queries.symmetry import symmetry_groups, vanishes
-from ..subspace import Subspace
 
 _MOST_ENTRIES = 1 << 25  # of a tensor: 256 megabytes
 

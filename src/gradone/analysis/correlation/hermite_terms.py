@@ -11,8 +11,8 @@ from ...calculus.hermite import factorials
 from ...targets.facts import linear_form
 from ...targets.language.coordinates import rewrite
 from ...targets.language.expression import Expression
+from ...targets.subspace import Subspace
 from ..exponent import FLOOR
-from ..subspace import Subspace
 
 MOST = 5
 _DEGREE = {1: 9, 2: 8, 3: 7}

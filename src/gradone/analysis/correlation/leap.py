@@ -20,8 +20,8 @@ import numpy as np
 
 from ...base.estimate import Estimate
 from ...targets.language.expression import Expression
+from ...targets.subspace import Subspace
 from ..exponent import Energy, Exponent
-from ..subspace import Subspace
 from .filtration import ExactFiltration, NumericFiltration, snapped
 from .plateau import plateau
 

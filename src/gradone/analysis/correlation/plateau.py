@@ -23,7 +23,7 @@ from ...base.estimate import Estimate, roughest
 from ...targets.frame import natural_frame
 from ...targets.language.coordinates import rewrite
 from ...targets.language.expression import Expression
-from ..subspace import Subspace
+from ...targets.subspace import Subspace
 from .conditional import energies_given
 from .polynomial_staircase import exact_conditional_energies, rational_rows
 

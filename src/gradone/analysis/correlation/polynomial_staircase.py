@@ -25,8 +25,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ...calculus.polynomial import Exponents, Polynomial
+from ...targets.subspace import Subspace
 from ..exponent import FLOOR
-from ..subspace import Subspace
 
 Vector = tuple[Fraction, ...]
 

@@ -22,7 +22,7 @@ from ...calculus.integrand import Integrand, Plane
 from ...targets.language.bounds import growth
 from ...targets.language.coordinates import rewrite
 from ...targets.language.expression import Expression
-from ..subspace import Subspace
+from ...targets.subspace import Subspace
 from .path import decided_sign
 from .rules import Update
 

@@ -29,8 +29,8 @@ import numpy as np
 from ...base.errors import BadData, OutOfRegime
 from ...base.estimate import Estimate, Kind
 from ...targets.frame import natural_frame
+from ...targets.subspace import Subspace
 from ...targets.target import Target
-from ..subspace import Subspace
 from .integrals import largest_form, tensor
 from .path import Path, decided_sign, linear_time, power_time
 from .rules import Update

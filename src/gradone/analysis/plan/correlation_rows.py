@@ -9,12 +9,12 @@ from ...base.errors import OutOfRegime
 from ...base.estimate import Estimate
 from ...targets.frame import natural_frame
 from ...targets.language.expression import Expression
+from ...targets.subspace import Subspace
 from ..correlation.climbing import staircase_degrees
 from ..correlation.hermite_blocks import HermiteBlocks
 from ..correlation.hermite_terms import hermite_terms
 from ..correlation.leap import giant_step_staircase
 from ..correlation.plateau import plateau
-from ..subspace import Subspace
 from .case import Case
 from .row import PlanRow, Sizes
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from ...base.estimate import Estimate
 from ...targets.frame import natural_frame
 from ...targets.language.expression import Expression
+from ...targets.subspace import Subspace
 from ..queries.recovery import is_perfectly_recovered
-from ..subspace import Subspace
 from .case import Case
 from .correlation_rows import (
     learned_here,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...base.estimate import Estimate
-from ..subspace import Subspace
+from ...targets.subspace import Subspace
 
 
 @dataclass(frozen=True)

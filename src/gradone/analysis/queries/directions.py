@@ -7,13 +7,13 @@ import math
 import numpy as np
 
 from ...base.estimate import Estimate
-from ...calculus.output_gram import OutputGram
+from ...channels.conditional.gram import OutputGram
 from ...targets.language.bounds import quadratic_form
 from ...targets.language.coordinates import linear_forms
 from ...targets.language.expression import Expression
 from ...targets.language.polynomials import polynomial_of
 from ...targets.language.tree import nodes
-from ..subspace import Subspace
+from ...targets.subspace import Subspace
 from .operators import SAFETY, easy_operator, symmetric_basis, unfolding
 
 

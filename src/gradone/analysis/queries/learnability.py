@@ -19,13 +19,13 @@ from functools import lru_cache
 import numpy as np
 
 from ...base.estimate import Estimate
+from ...channels.conditional.labels import relabeled
 from ...targets.frame import natural_frame
 from ...targets.language.expression import Expression
-from ..subspace import Subspace
+from ...targets.subspace import Subspace
 from .directions import typed_subspace
 from .next_stage import AT_LEAST, blurred_noise, next_stage, without_blur
 from .recovery import is_perfectly_recovered
-from .relabeling import relabeled
 from .stages import Learnability, Stage
 
 MAX_RANK = 5

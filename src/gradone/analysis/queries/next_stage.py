@@ -8,17 +8,17 @@ import numpy as np
 
 from ...base.estimate import Estimate, compact
 from ...calculus.expansion import HermiteExpansion
-from ...calculus.output_gram import OutputGram
+from ...channels.conditional.given import conditional_grams
+from ...channels.conditional.gram import OutputGram
+from ...channels.conditional.symmetry import unknown, vanishes
 from ...targets.language.expression import Expression
+from ...targets.subspace import Subspace
 from ..correlation.filtration import largest_degree
 from ..exponent import ARITHMETIC
-from ..subspace import Subspace
 from .directions import revealed_directions
 from .operators import FLOOR, SAFETY, is_nonzero, query_strength
-from .output import conditional_grams
 from .phases import largest_strength, phases
 from .stages import MAX_ORDER
-from .symmetry import unknown, vanishes
 
 AT_LEAST = "at least"
 _MORE_POINTS = 1 << 23

@@ -16,10 +16,9 @@ import numpy as np
 
 from ...base.estimate import Estimate
 from ...calculus.embedding import order_indices
-from ...calculus.output_gram import OutputGram
+from ...channels.conditional.gram import SMALL, OutputGram
 
 FLOOR = {"quadrature": 1e-12, "monte_carlo": 2e-4}  # below, nothing counts as a signal
-SMALL = {"quadrature": 1e-8, "monte_carlo": 2e-3}  # what is surely below is zero
 # A Monte Carlo error is a 99 % half-width, at least 2.58 standard errors: this makes it 6.
 SAFETY = {"quadrature": 10.0, "monte_carlo": 2.4}
 

@@ -31,7 +31,7 @@ from ...targets.language.coordinates import rewrite
 from ...targets.language.expression import Expression
 from ...targets.language.structure import affine_form
 from ...targets.language.tree import Call, Node, Sum, Variable, children, nodes, variables
-from ..subspace import Subspace
+from ...targets.subspace import Subspace
 
 _ROUNDING = 1e-12
 _LARGEST_DENOMINATOR = 64

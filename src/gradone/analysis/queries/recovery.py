@@ -18,16 +18,16 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ...calculus.output_gram import average
-from ...calculus.slicing import sliced_grams
 from ...calculus.sobol import SobolSequence, gaussian_points
+from ...channels.conditional.gram import average
+from ...channels.conditional.labels import simpler_label
+from ...channels.conditional.slicing import sliced_grams
 from ...targets.language.coordinates import rewrite
 from ...targets.language.evaluate import evaluate_columns
 from ...targets.language.expression import Expression
 from ...targets.language.tree import Node
-from ..subspace import Subspace
+from ...targets.subspace import Subspace
 from .operators import SAFETY
-from .relabeling import simpler_label
 
 _OVERLAPS = (0.95, 0.85, 0.65, 0.4, 0.15)  # it is the last steps that most targets do not take
 _NODES = 8

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...base.estimate import Estimate
+from ...targets.subspace import Subspace
 from ..exponent import Exponent
-from ..subspace import Subspace
 
 CLASSES = {1: "trivial", 2: "easy"}
 MAX_ORDER = 12

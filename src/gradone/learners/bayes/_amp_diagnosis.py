@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from ...base.estimate import Estimate
-from ...channels.samples import SampleChannel
+from ...channels.samples.channel import SampleChannel
 from ._amp_iteration import NEGLIGIBLE, AmpRun
 
 _MISMATCH = 0.15  # self-overlap against I - V: equal in theory

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from ...channels.samples import Posterior, SampleChannel
+from ...channels.samples.channel import Posterior, SampleChannel
 from .._callbacks import Step
 from ._products import StandardizedProducts
 

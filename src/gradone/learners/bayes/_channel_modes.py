@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...channels.samples import SampleChannel
+from ...channels.samples.channel import SampleChannel
 
 # Smaller moments are errors of the rules behind the channel, and give cosines below
 # 0.03 sqrt(n/d).
@@ -80,7 +80,7 @@ def channel_modes(channel: SampleChannel) -> ChannelModes:
     Examples
     --------
     >>> from gradone import Target
-    >>> from gradone.channels.samples import sample_channel
+    >>> from gradone.channels.samples.channel import sample_channel
     >>> found = channel_modes(sample_channel(Target("sign(z1*z2)")))
     >>> [round(1 / mode.strength, 2) for mode in found.modes]  # pi^2 / 4
     [2.47, 2.47]

@@ -17,7 +17,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ...base.errors import BadData, NotConverged, OutOfRegime
-from ...channels.samples import sample_channel
+from ...channels.samples.channel import sample_channel
 from ...targets.target import Target
 from .._found import Found, counted
 from ._channel_modes import ChannelModes, channel_modes, label_moments

@@ -23,7 +23,7 @@ from sklearn.utils.metaestimators import available_if
 from ...base.arrays import check_fit, check_new, like, to_numpy
 from ...base.cost import Cost
 from ...base.errors import BadData
-from ...channels.samples import SampleChannel, sample_channel
+from ...channels.samples.channel import SampleChannel, sample_channel
 from ...targets.target import Target
 from .._callbacks import CallbackSupportMixin, fit_steps, with_callbacks
 from .._registry import LEARNERS

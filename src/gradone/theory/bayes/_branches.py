@@ -12,7 +12,7 @@ from scipy.optimize import minimize_scalar
 
 from ...base.estimate import Estimate
 from ...base.seeds import stream
-from ...channels.moments import PERFECT, total
+from ...channels.averages.moments import PERFECT, total
 from ._fixed_points import UNLEARNED, FixedPoint, StateEvolution
 from ._free_entropy import entropy_of, free_entropy, sharpening
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...channels.moments import PERFECT, Averages, total
+from ...channels.averages.moments import PERFECT, Averages, total
 from ...channels.rules import channel_averages
 from ...targets.target import Target
 from ._climb import Climb, climb

@@ -19,7 +19,7 @@ import math
 import numpy as np
 
 from ...base.estimate import Estimate
-from ...channels.moments import PERFECT, Averages
+from ...channels.averages.moments import PERFECT, Averages
 from ._fixed_points import FixedPoint, StateEvolution
 
 

@@ -21,11 +21,11 @@ import numpy as np
 
 from ...analysis.queries.learnability import learnability
 from ...analysis.queries.stages import Stage
-from ...analysis.subspace import Subspace
 from ...base.errors import OutOfRegime
 from ...base.estimate import Estimate
 from ...calculus.solvers import root
-from ...channels.moments import PERFECT, total
+from ...channels.averages.moments import PERFECT, total
+from ...targets.subspace import Subspace
 from ...targets.target import Target, as_target
 from ._fixed_points import StateEvolution
 from ._framed import FramedEvolution

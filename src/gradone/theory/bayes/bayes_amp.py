@@ -12,8 +12,8 @@ from ...base.curves import curve
 from ...base.errors import BadData
 from ...base.estimate import Estimate
 from ...channels import MAX_DIRECTIONS
-from ...channels.moments import Averages
-from ...channels.probabilities import label_probabilities
+from ...channels.averages.moments import Averages
+from ...channels.samples.probabilities import label_probabilities
 from ...targets.frame import natural_frame
 from ...targets.target import Target
 from .._registry import THEORIES, Theory

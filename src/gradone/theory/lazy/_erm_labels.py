@@ -13,7 +13,7 @@ from scipy.special import ndtr
 from ...base.errors import BadData, OutOfRegime
 from ...calculus.hermite import normal_density
 from ...channels import MAX_DIRECTIONS
-from ...channels.samples import SampleChannel
+from ...channels.samples.channel import SampleChannel
 from ...targets.target import Target
 
 

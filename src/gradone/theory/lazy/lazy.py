@@ -10,13 +10,13 @@ import numpy as np
 from ...analysis.correlation.plateau import conditional_energies
 from ...analysis.correlation.plateau import plateau as index_plateau
 from ...analysis.depth.plateaus import plateau as hierarchical_plateau
-from ...analysis.subspace import Subspace
 from ...base.curves import curve
 from ...base.errors import BadData, OutOfRegime
 from ...base.estimate import Estimate, roughest
 from ...targets.activation import Activation
 from ...targets.hierarchical import HierarchicalTarget
 from ...targets.sampled import whole_number
+from ...targets.subspace import Subspace
 from ...targets.target import Target
 from .._inputs import nonnegative, positive
 from .._registry import THEORIES, Theory

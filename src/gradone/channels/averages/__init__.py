@@ -1,0 +1,1 @@
+"""Averages over labels and prior means at an overlap matrix: what state evolution asks for."""

@@ -1,0 +1,126 @@
+r"""Averages where some directions are known completely: those of the others, given the known ones.
+
+With P the projector on what is known, :math:`J \simeq J_{rest} + P W P/(1 - m)` as m tends to 1.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...base.estimate import Estimate
+from ...targets.signed_permutations import symmetries
+from ...targets.target import Target
+from .general import ChannelAverages
+from .moments import FRAME, PERFECT, Averages, invariant_maps
+from .rest import rest_given
+
+
+class _Part(NamedTuple):
+    """Averages over what is not known."""
+
+    inner: Any
+    """Averages of the other directions."""
+    free: np.ndarray
+    """(k, r) these directions as rows."""
+    projector: np.ndarray
+    """Of the known directions."""
+    weight: np.ndarray
+    """The matrix P W P."""
+    scale: float
+    """Factor of squared labels."""
+
+
+class KnownAverages:
+    """Averages over labels of a target, by the general rule.
+
+    Parameters
+    ----------
+    target : Target
+        Target of up to four directions.
+
+    Examples
+    --------
+    With z1 known, the rest is a parity of two:
+
+    >>> channel = KnownAverages(Target("z1**2 + sign(z1*z2*z3)"))
+    >>> J = channel.at(np.diag([1 - 1e-6, 0.643841, 0.643841])).information[1, 1]
+    >>> round(float(4 * J / (1 + 4 * J)), 5)
+    0.64384
+    """
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        self._all = ChannelAverages(target)
+        self._maps = symmetries(target.joint).maps
+        self._parts: list[_Part] = []
+
+    def at(self, M: np.ndarray, *, coarse: bool = False) -> Averages:
+        """Averages at the overlap matrix `M`."""
+        if (part := self._part(M)) is None:
+            return self._all.at(M, coarse=coarse)
+        return self._lifted(part, M, part.inner.at(part.free @ M @ part.free.T, coarse=coarse))
+
+    def estimate(self, M: np.ndarray) -> tuple[Averages, list[Averages]]:
+        """Averages at `M` with all corrections, and what each source of error changes in them."""
+        if (part := self._part(M)) is None:
+            return self._all.estimate(M)
+        best, sources = part.inner.estimate(part.free @ M @ part.free.T)
+        without = part._replace(weight=0 * part.weight)
+        return self._lifted(part, M, best), [self._lifted(without, M, s) for s in sources]
+
+    def responses(self, M: np.ndarray) -> np.ndarray:
+        """Derivative of J, (r, r, r, r)."""
+        if (part := self._part(M)) is None:
+            return self._all.responses(M)
+        return _lifted_pairs(part, part.inner.responses(part.free @ M @ part.free.T))
+
+    def growth(self, M: np.ndarray, **rule: Any) -> np.ndarray:
+        """Means of products of entries of the growth matrix, (r, r, r, r)."""
+        if (part := self._part(M)) is None:
+            return self._all.growth(M, **rule)
+        return _lifted_pairs(part, part.inner.growth(part.free @ M @ part.free.T, **rule))
+
+    def label_error(self, M: np.ndarray) -> Estimate:
+        """Probability that the most probable value of a discrete label is wrong."""
+        return self._all.label_error(M)
+
+    def _part(self, M: np.ndarray) -> _Part | None:
+        """What is not known; None if nothing is known, or all."""
+        overlaps, Q = np.linalg.eigh(M)
+        known = overlaps > PERFECT
+        if not known.any() or known.all():
+            return None
+        rows = Q[:, known].T
+        P = rows.T @ rows
+        for part in self._parts:
+            if np.abs(part.projector - P).max() < FRAME:
+                return part
+        # What is known stays so: J of it in units of the width changes little.
+        W = self._all.at(M, coarse=True).information * (1 - overlaps[known].max())
+        self._parts.append(self._made(rows, P, P @ W @ P))
+        return self._parts[-1]
+
+    def _made(self, rows: np.ndarray, P: np.ndarray, weight: np.ndarray) -> _Part:
+        rest = rest_given(self.target, rows)
+        if rest is None:
+            inner = ChannelAverages(self.target, rows)
+            return _Part(inner, inner.free, P, weight, 1.0)
+        from ..rules import channel_averages  # the rest has a rule of its own
+
+        free = np.eye(len(P))[rest.axes]
+        return _Part(channel_averages(rest.target), free, P, weight, rest.scale)
+
+    def _lifted(self, part: _Part, M: np.ndarray, found: Averages) -> Averages:
+        """Averages of all directions from those of the free ones."""
+        known = part.weight / (1 - np.linalg.eigvalsh(M)[-1])
+        J = part.free.T @ found.information @ part.free + known
+        S = invariant_maps(self._maps, M)
+        J = (S.swapaxes(1, 2) @ J @ S).mean(axis=0)
+        return found._replace(information=J, test_mse=part.scale * found.test_mse)
+
+
+def _lifted_pairs(part: _Part, pairs: np.ndarray) -> np.ndarray:
+    F = part.free
+    return np.asarray(np.einsum("abcd,ai,bj,ck,dl->ijkl", pairs, F, F, F, F, optimize=True))

@@ -1,0 +1,453 @@
+r"""Conditional moments given a noiseless output of one variable, by its monotone branches.
+
+Given :math:`Y = g(z) = y` the variable sits at the roots :math:`z_b` of :math:`g(z) = y` with
+weights :math:`w_b \propto \varphi(z_b)/|g'(z_b)|`. Means over Y are integrals over z,
+
+.. math:: \mathbb{E}\,h(Y) = \int \varphi(z)\,h(g(z))\,dz,
+
+so no density of Y is ever formed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from ...calculus.hermite import (
+    hermite_table,
+    line_end,
+    normal_density,
+    orthonormal_hermite,
+    tail_energy,
+)
+from ...calculus.line import gauss_legendre
+from ...calculus.monotone import Family, MonotonePieces, inverse, monotone_pieces
+from .gram import OutputGram
+
+_MAX_PAIRS = 1 << 20
+_NODES = (6, 10, 16, 24)
+_ENOUGH = 1e-10  # difference of two rules on one panel
+_NOTHING = 1e-8  # importance below which it does not matter any more
+_ROOT_OF_EPS = float(np.sqrt(np.finfo(float).eps))
+_TOLERABLE = 1e-8  # difference above which a panel is halved
+_HALVINGS, _MAX_POOR = 8, 12  # how often, and how many panels of each function at once
+_MAX_ROOTS = 4_000_000  # of functions that are not part of anything larger
+_SHARE = 4  # at most this part of a budget for one family,
+_FEWEST_ROOTS = 8_000  # but for each member as many as other methods cost
+_LONG = 1.5  # longest panel
+_NEAR_AN_END = 0.1  # length of the panel at the end of a band, in parts of the next
+_SHORT = 0.05  # panels that need no such parts
+_MAX_PARTS, _FEWEST_PARTS = 30_000, 1_000  # of branches: in all, and of one member
+_COARSE = 1e-5  # tolerance where all rules are too expensive
+_LOST = 1e-2  # mass of the branches that were not followed
+_SAME = 1e-11  # relative distance of two values that differ by rounding only
+_ZERO = OutputGram(np.zeros((1, 1)), 0.0)
+Function = Callable[[np.ndarray], np.ndarray]
+
+
+@dataclass
+class RootBudget:
+    """Roots that may still be found.
+
+    Their number is nodes times panels times branches, which is known before any is looked for.
+
+    Examples
+    --------
+    >>> budget = RootBudget(100)
+    >>> budget.affords(70), budget.affords(70), budget.left
+    (True, False, 30)
+    """
+
+    left: int
+    is_tight: bool = False  # whether it did not pay for all rules before
+
+    def affords(self, roots: int) -> bool:
+        """Whether so many are left; then they are taken."""
+        if roots > self.left:
+            return False
+        self.left -= roots
+        return True
+
+
+def branch_grams(
+    g: Function,
+    slope: Function,
+    breaks: Sequence[float],
+    orders: Sequence[int],
+) -> dict[int, OutputGram] | None:
+    r"""Matrices :math:`T_k` (1 x 1) of a function of one variable without noise [OG-1].
+
+    None if the function has too many branches.
+
+    Parameters
+    ----------
+    g, slope : callable
+        The function and its derivative, on arrays.
+    breaks : sequence of float
+        Points where it jumps or has a kink.
+    orders : sequence of int
+        Values of k.
+
+    Examples
+    --------
+    For :math:`z^2` the sign of z is lost and :math:`\mathbb{E}[(\mathbb{E}[z^2-1|Y])^2]/2 = 1`:
+
+    >>> grams = branch_grams(lambda z: z**2, lambda z: 2 * z, [], [1, 2])
+    >>> bool(grams[1].value[0, 0] < 1e-30), bool(abs(grams[2].value[0, 0] - 1) < 1e-8)
+    (True, True)
+    """
+    (found,) = family_grams(lambda _, z: g(z), lambda _, z: slope(z), [breaks], orders)
+    return found
+
+
+def family_grams(
+    g: Family,
+    slope: Family,
+    breaks: Sequence[Sequence[float]],
+    orders: Sequence[int],
+    importance: np.ndarray | None = None,
+    *,
+    is_even: bool = False,
+    tolerance: float = 0.0,
+    budget: RootBudget | None = None,
+) -> list[dict[int, OutputGram] | None]:
+    r"""Matrices :math:`T_k` (1 x 1) of many functions of one variable, each on its own [OG-1].
+
+    None for those that have too many branches, or more than the budget allows.
+
+    Parameters
+    ----------
+    g, slope : callable
+        ``(members, points) -> values`` of the functions and of their derivatives.
+    breaks : sequence of sequences of float
+        For each function, points where it jumps or has a kink.
+    orders : sequence of int
+        Values of k.
+    importance : ndarray, optional
+        How much each function counts in the end, at most 1: smaller ones may have larger errors.
+    is_even : bool
+        Whether all functions are even: then half the line is enough, and odd moments vanish.
+    tolerance : float
+        Error of a panel that does not matter; at least 1e-10.
+    budget : RootBudget, optional
+        What may be spent, by this family and by others. If it does not pay for every rule, a
+        tolerance of 1e-5 is enough; then it pays for the cheapest members first.
+
+    Notes
+    -----
+    Flat pieces are atoms of the output. The error is twice the difference of two rules: where the
+    budget ends early it is larger.
+
+    Examples
+    --------
+    >>> family = family_grams(lambda i, z: z ** (i + 1), lambda i, z: (i + 1) * z**i, [[], []], [1])
+    >>> [round(float(grams[1].value[0, 0]), 9) for grams in family]
+    [1.0, 0.0]
+    """
+    counts = np.ones(len(breaks)) if importance is None else importance
+    seen = [0, *(k for k in orders if not (is_even and k % 2))]
+    budget = RootBudget(_MAX_ROOTS) if budget is None else budget
+    share = max(budget.left // _SHARE, _FEWEST_ROOTS * len(breaks))
+    for is_coarse in (True,) if budget.is_tight else (False, True):
+        enough = max(tolerance, _COARSE if is_coarse else _ENOUGH)
+        weight = np.maximum(counts * (_ENOUGH / enough), _NOTHING)
+        decades = [math.ceil(math.log10(w)) for w in weight]
+        reach = np.array([line_end(max(seen), _ENOUGH / 100, decade) for decade in decades])
+        pieces = monotone_pieces(g, breaks, reach, is_half=is_even)
+        panels = _panels(g, slope, pieces)
+        is_whole = len(np.unique(pieces.member[panels.piece])) == len(np.unique(pieces.member))
+        if is_whole and sum(_NODES) * int(panels.roots.sum()) <= share:
+            break
+        budget.is_tight = True
+    own = RootBudget(share)
+    atoms = _atoms(g, pieces, max(seen), reach)
+    panels = _affordable(panels, pieces, own)
+    value, error = _second_moments(g, slope, pieces, panels, seen, atoms, weight, own, is_even)
+    budget.left -= share - own.left
+    return [
+        {k: _gram(v[k], e[k] + tail_energy(k, r)) if k in seen else _ZERO for k in orders}
+        if abs(v[0] - 1) < _LOST
+        else None
+        for v, e, r in zip(value, error, reach.tolist(), strict=True)
+    ]
+
+
+def _gram(value: float, error: float) -> OutputGram:
+    return OutputGram(np.array([[value]]), 2 * error + 1e-13)
+
+
+class _Panels(NamedTuple):
+    piece: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    roots: np.ndarray  # of one value: the branches of its band
+
+    def part(self, chosen: np.ndarray) -> _Panels:
+        return _Panels(*(column[chosen] for column in self))
+
+    def halved(self) -> _Panels:
+        middle = (self.low + self.high) / 2
+        low, high = np.append(self.low, middle), np.append(middle, self.high)
+        return _Panels(np.tile(self.piece, 2), low, high, np.tile(self.roots, 2))
+
+
+def _panels(g: Family, slope: Family, pieces: MonotonePieces) -> _Panels:
+    """Bands of values, each followed along the piece that carries most of its mass.
+
+    Roots appear and disappear at the values at the ends of pieces: between two such values their
+    number does not change. As one piece of each band is enough, the work grows with the number of
+    pieces times that of different extrema. Panels are at most 1.5 long.
+    """
+    piece, low, high, band = _segments(g, slope, pieces)
+    order = np.lexsort((-_mass(low, high), band))
+    heaviest = order[np.unique(band[order], return_index=True)[1]]
+    index, edges = [np.zeros(0, dtype=np.int64)], [np.zeros((2, 0))]
+    for i in heaviest:
+        points = _edges(low[i], high[i])
+        index.append(np.full(len(points) - 1, i))
+        edges.append(np.array([points[:-1], points[1:]]))
+    chosen = np.concatenate(index)
+    roots = np.bincount(band)[band[chosen]]
+    start, stop = np.concatenate(edges, axis=1)
+    return _Panels(piece[chosen], start, stop, roots)
+
+
+def _segments(
+    g: Family, slope: Family, pieces: MonotonePieces
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Parts of all pieces between critical values: piece, low and high end, number of the band.
+
+    Members with too many of them are left out.
+    """
+    tables, offset = [np.zeros((5, 0))], 0
+    members = int(pieces.member.max(initial=0)) + 1
+    for member in np.unique(pieces.member):
+        own = np.flatnonzero(pieces.member == member)
+        critical = _different(pieces.values[own], _rounding(pieces, own))
+        ends = np.searchsorted((critical[1:] + critical[:-1]) / 2, pieces.values[own])
+        levels = np.arange(len(critical))
+        bottom, top = ends.min(axis=1)[:, None], ends.max(axis=1)[:, None]
+        row, level = np.nonzero((bottom <= levels) & (levels <= top))
+        if len(row) > max(_MAX_PARTS // members, _FEWEST_PARTS):
+            continue
+        is_first, is_last = level == ends[row, 0], level == ends[row, 1]
+        tables.append(np.array([own[row], critical[level], level + offset, is_first, is_last]))
+        offset += len(critical)
+    table = np.concatenate(tables, axis=1)
+    piece, band = table[0].astype(np.int64), table[2].astype(np.int64)
+    # Extrema of the same height differ by rounding: nothing is cut off between them.
+    z = np.where(table[3], pieces.ends[piece, 0], pieces.ends[piece, 1])
+    between = np.flatnonzero((table[3] == 0) & (table[4] == 0))
+    z[between] = inverse(g, slope, pieces, piece[between], table[1, between])
+    inner = np.flatnonzero(piece[1:] == piece[:-1])
+    low, high = np.minimum(z[inner], z[inner + 1]), np.maximum(z[inner], z[inner + 1])
+    return piece[inner], low, high, band[inner]
+
+
+def _rounding(pieces: MonotonePieces, own: np.ndarray) -> float:
+    """Difference of two values of a function that rounding explains, however small they are."""
+    part = slice(pieces.first[own[0]], pieces.first[own[-1] + 1])
+    is_likely = np.abs(pieces.z[part]) < 1
+    return 1e-2 * _SAME * float(np.abs(pieces.y[part][is_likely]).max(initial=0.0))
+
+
+def _different(values: np.ndarray, rounding: float) -> np.ndarray:
+    """Values in increasing order, those that differ by rounding only once."""
+    ordered = np.unique(values)
+    apart = np.diff(ordered) > _SAME * np.abs(ordered[1:]) + rounding
+    return ordered[np.concatenate([[True], apart])]
+
+
+def _mass(low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """Gaussian measure of intervals, without cancellation far out."""
+    from scipy.special import ndtr
+
+    is_right = low > 0
+    return ndtr(np.where(is_right, -low, high)) - ndtr(np.where(is_right, -high, low))
+
+
+def _edges(low: float, high: float) -> np.ndarray:
+    """Edges of panels, with shorter ones where other roots appear: at both ends."""
+    edges = np.linspace(low, high, int(np.ceil((high - low) / _LONG)) + 1)
+    near = _NEAR_AN_END * (edges[1] - edges[0])
+    if near < _NEAR_AN_END * _SHORT:
+        return edges
+    return np.concatenate([edges[:1], [low + near], edges[1:-1], [high - near], edges[-1:]])
+
+
+def _second_moments(
+    g: Family,
+    slope: Family,
+    pieces: MonotonePieces,
+    panels: _Panels,
+    orders: Sequence[int],
+    atoms: np.ndarray,
+    importance: np.ndarray,
+    budget: RootBudget,
+    is_even: bool,
+) -> tuple[np.ndarray, np.ndarray]:
+    """E[D_k(Y)^2] of each member for k = 0..degree, and the differences of two rules.
+
+    Each panel takes rules with more and more nodes until two agree; then it is halved. Gaps that
+    are too expensive to close go into the error.
+    """
+    total, error = atoms.copy(), np.zeros_like(atoms)
+    most = _MAX_POOR * len(atoms)
+    for halving in range(_HALVINGS + 1):
+        rules = _NODES if halving == 0 else _NODES[-2:]
+        counts = importance[pieces.member[panels.piece]]
+        fine, gap = _agreed(g, slope, pieces, panels, orders, rules, counts, budget)
+        is_poor = counts * gap[:, orders].max(axis=1) > _TOLERABLE
+        is_poor &= (halving < _HALVINGS) & (np.count_nonzero(is_poor) <= most)
+        is_poor &= budget.affords(2 * sum(_NODES[-2:]) * int(panels.roots[is_poor].sum()))
+        member = pieces.member[panels.piece[~is_poor]]
+        np.add.at(total, member, fine[~is_poor])
+        np.add.at(error, member, gap[~is_poor])
+        if not is_poor.any():
+            break
+        panels = panels.part(is_poor).halved()
+    if is_even:  # what was seen is half of it
+        total, error = 2 * total, 2 * error
+    # The mass of all values is one: what is missing was seen by no rule. Next to an extremum a
+    # rounding error of the value moves its square root of mass.
+    missing = np.abs(total[:, :1] - 1)
+    branches = np.bincount(pieces.member, minlength=len(atoms))
+    rounding = np.where(branches > 1, _ROOT_OF_EPS, 0.0)
+    with np.errstate(over="ignore", invalid="ignore"):  # where slopes are rounding, nothing is said
+        return total, error + (missing + rounding[:, None]) * total
+
+
+def _affordable(panels: _Panels, pieces: MonotonePieces, budget: RootBudget) -> _Panels:
+    """Panels of those members, cheapest first, for which the budget pays two rules."""
+    member = pieces.member[panels.piece]
+    price = sum(_NODES[:2]) * np.bincount(member, panels.roots).astype(np.int64)
+    cheapest = np.argsort(price, kind="stable")
+    kept = cheapest[np.cumsum(price[cheapest]) <= budget.left]
+    budget.affords(int(price[kept].sum()))
+    return panels.part(np.isin(member, kept))
+
+
+def _agreed(
+    g: Family,
+    slope: Family,
+    pieces: MonotonePieces,
+    panels: _Panels,
+    orders: Sequence[int],
+    rules: Sequence[int],
+    importance: np.ndarray,
+    budget: RootBudget,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Integrals over panels by the first rules that agree, and the differences of the last two.
+
+    The first two rules are paid for.
+    """
+    degree = max(orders)
+    value = _integrals(g, slope, pieces, panels, degree, rules[0])
+    gap = np.full_like(value, np.inf)
+    active = np.arange(len(value))
+    for n in rules[1:]:
+        if n != rules[1] and not budget.affords(n * int(panels.roots[active].sum())):
+            break
+        fine = _integrals(g, slope, pieces, panels.part(active), degree, n)
+        gap[active], value[active] = np.abs(fine - value[active]), fine
+        worst = gap[active][:, orders].max(axis=1)
+        active = active[importance[active] * worst > _ENOUGH]
+    return value, gap
+
+
+def _integrals(
+    g: Family, slope: Family, pieces: MonotonePieces, panels: _Panels, degree: int, n: int
+) -> np.ndarray:
+    """Integral of p D_k^2 dy over each panel for k = 0..degree by n nodes: (panels, degree + 1).
+
+    With y = g(z) along the piece of the panel, p dy is the Gaussian measure of dz divided by the
+    share of this root among all.
+    """
+    t, w = gauss_legendre(n)
+    # Where roots appear the shares behave like square roots: in t they are smooth.
+    graded, jacobian = t * t * (3 - 2 * t), 6 * t * (1 - t)
+    total = np.zeros((len(panels.piece), degree + 1))
+    many = np.bincount(pieces.member).max(initial=1)
+    step = max(1, _MAX_PAIRS // (n * int(many)))
+    for start in range(0, len(panels.piece), step):
+        part = slice(start, start + step)
+        width = (panels.high - panels.low)[part, None]
+        z = panels.low[part, None] + width * graded
+        piece = np.repeat(panels.piece[part], n)
+        share, moments = _moments(g, slope, pieces, piece, z.ravel(), degree)
+        weight = width * (w * jacobian) * normal_density(z) / share.reshape(z.shape)
+        for k, moment in enumerate(moments):
+            total[part, k] = (moment.reshape(z.shape) ** 2 * weight).sum(axis=1)
+    return total
+
+
+def _moments(
+    g: Family, slope: Family, pieces: MonotonePieces, piece: np.ndarray, z: np.ndarray, degree: int
+) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Share of z among the roots of Y = g(z), and E[he_k | Y = g(z)] for k = 0..degree."""
+    member = pieces.member[piece]
+    y = g(member, z)
+    row, other = _partners(pieces, piece, y)
+    root = np.concatenate([z, inverse(g, slope, pieces, other, y[row])])
+    row = np.concatenate([np.arange(len(z)), row])
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        density = normal_density(root) / np.abs(slope(member[row], root))
+    # At an extremum the slope vanishes: both roots carry the same, infinite, weight.
+    np.minimum(density, 1e300, out=density)
+    density[np.isnan(density)] = 0.0
+    share = density / np.maximum(np.bincount(row, density, len(z)), 1e-300)[row]
+    moments = [np.bincount(row, share * he, len(z)) for he in orthonormal_hermite(root, degree)]
+    return np.maximum(share[: len(z)], 1e-300), moments
+
+
+def _partners(
+    pieces: MonotonePieces, piece: np.ndarray, y: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Other pieces of the same member on which each value is taken: (index of value, piece)."""
+    rows, others = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
+    bottom, top = pieces.values.min(axis=1), pieces.values.max(axis=1)
+    member = pieces.member[piece]
+    for one in np.unique(member):
+        own, at = np.flatnonzero(pieces.member == one), np.flatnonzero(member == one)
+        value = y[at, None]
+        exists = (bottom[own] <= value) & (value <= top[own]) & (own != piece[at, None])
+        row, column = np.nonzero(exists)
+        rows.append(at[row])
+        others.append(own[column])
+    return np.concatenate(rows), np.concatenate(others)
+
+
+def _atoms(g: Family, pieces: MonotonePieces, degree: int, reach: np.ndarray) -> np.ndarray:
+    """Contribution of the atoms of Y: flat pieces of a member with the same value are one atom."""
+    total = np.zeros((len(reach), degree + 1))
+    if not pieces.flat:
+        return total
+    member, low, high = (np.array(column) for column in zip(*pieces.flat, strict=True))
+    values = g(member, (low + high) / 2)
+    order = np.lexsort((values, member))
+    member, low, high, values = member[order], low[order], high[order], values[order]
+    is_new = np.diff(values) > 1e-11 * (1 + np.abs(values[1:]))
+    first = np.flatnonzero(np.append(True, is_new | (np.diff(member) > 0)))
+    low = np.where(low <= -reach[member], -np.inf, low)
+    high = np.where(high >= reach[member], np.inf, high)
+    mass = np.add.reduceat(interval_coefficients(low, high, degree), first, axis=1)
+    seen = mass[0] > 0
+    np.add.at(total, member[first[seen]], (mass[:, seen] ** 2 / mass[0, seen]).T)
+    return total
+
+
+def interval_coefficients(a: np.ndarray, b: np.ndarray, degree: int) -> np.ndarray:
+    """Orthonormal Hermite coefficients of the indicators of [a, b]: (degree + 1, intervals)."""
+    result = np.zeros((degree + 1, len(a)))
+    result[0] = _mass(a, b)
+    orders = np.arange(1, degree + 1)[:, None]
+    for end, sign in ((b, -1.0), (a, 1.0)):
+        is_finite = np.isfinite(end)
+        z = end[is_finite]
+        he = hermite_table(z, max(degree - 1, 0))[:degree]
+        result[1:, is_finite] += sign * he * normal_density(z) / np.sqrt(orders)
+    return result

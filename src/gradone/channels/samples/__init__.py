@@ -1,0 +1,1 @@
+"""Posteriors of single samples: what message passing asks for."""
