@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gradone.analysis.queries import output
 from gradone.analysis.queries.learnability import learnability
 from gradone.analysis.queries.next_stage import blurred_noise
 from gradone.analysis.queries.operators import easy_operator, full_tensor, query_strength
+from gradone.channels.conditional import given
 from gradone.channels.conditional.branches import branch_grams
 from gradone.channels.conditional.slicing import sliced_grams
 from gradone.targets.language.expression import Expression
@@ -188,13 +188,13 @@ def test_unused_directions_are_named():
 
 def test_spectrum_of_the_easy_operator_of_the_2_parity():
     """+4/pi^2 twice and -4/pi^2 (Frobenius product)."""
-    gram = output.output_grams(Expression("sign(z1*z2)"), 0.0, [2])[2]
+    gram = given.output_grams(Expression("sign(z1*z2)"), 0.0, [2])[2]
     values = np.linalg.eigvalsh(easy_operator(gram.value, 2))
     np.testing.assert_allclose(values, np.array([-1, 1, 1]) * 4 / PI**2, atol=1e-12)
 
 
 def test_third_eigenvalue_of_a_product():
-    gram = output.output_grams(Expression("z1*z2"), 0.0, [2])[2]
+    gram = given.output_grams(Expression("z1*z2"), 0.0, [2])[2]
     values = np.linalg.eigvalsh(easy_operator(gram.value, 2))
     assert values[0] == pytest.approx(-0.315793, abs=2e-3)
 
@@ -209,7 +209,7 @@ def test_third_eigenvalue_of_a_product():
 )
 def test_trivial_eigenvalues_of_noisy_targets(text, noise, eigenvalue):
     r = Expression(text).r
-    gram = output.output_grams(Expression(text), noise, [1])[1]
+    gram = given.output_grams(Expression(text), noise, [1])[1]
     assert query_strength(gram, r, 1).value == pytest.approx(eigenvalue, abs=5e-4)
 
 
@@ -294,9 +294,9 @@ def test_trap_a_known_direction_that_is_off_by_a_thousandth():
     """y - z_U^2 then reveals the rest; a little noise hides it and adds no information."""
     f = Expression("z1**2 + sign(z1*z2*z3)")
     off = Subspace.span([[1.0, 1e-3, 0.0]])
-    naive = output.conditional_grams(f, 0.0, off, [1], points=1 << 17)[1]
+    naive = given.conditional_grams(f, 0.0, off, [1], points=1 << 17)[1]
     assert query_strength(naive, 2, 1).value > 0.1
-    blurred = output.conditional_grams(f, blurred_noise(f, 0.0), off, [1, 2], points=1 << 17)
+    blurred = given.conditional_grams(f, blurred_noise(f, 0.0), off, [1, 2], points=1 << 17)
     assert query_strength(blurred[1], 2, 1).value < 2e-3
     assert query_strength(blurred[2], 2, 2).value == pytest.approx(4 / PI**2, abs=0.02)
 
@@ -334,7 +334,7 @@ def test_permutations_give_exact_zeros(text):
     """Given the sum, a symmetric target says nothing linear about the differences."""
     f = Expression(text)
     known = Subspace.span([[1.0, 1.0, 1.0]])
-    gram = output.conditional_grams(f, 0.0, known, [1], points=1 << 15)[1]
+    gram = given.conditional_grams(f, 0.0, known, [1], points=1 << 15)[1]
     assert np.abs(gram.value).max() < 1e-25
 
 
@@ -355,7 +355,7 @@ def test_a_thousandth_in_the_inputs_changes_little(text):
 def test_trap_operator_norm_in_place_of_the_frobenius_norm():
     """||E[G^2]||_op exceeds the largest eigenvalue of M -> E[G M G] when the G do not commute."""
     text = "step(z3)*sign(z1*z2) + 2*step(-z3)*sign(z1*z4)"
-    gram = output.output_grams(Expression(text), 0.0, [2])[2]
+    gram = given.output_grams(Expression(text), 0.0, [2])[2]
     tensor = full_tensor(gram.value, 4, 2).reshape(4, 4, 4, 4)
     naive = np.linalg.eigvalsh(np.einsum("ijjl->il", tensor))[-1]
     true = np.linalg.eigvalsh(easy_operator(gram.value, 4))[-1]

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from gradone.calculus import branches
 from gradone.calculus.monotone import inverse, monotone_pieces
+from gradone.channels.conditional import branches
 from gradone.channels.conditional.branches import RootBudget, branch_grams, family_grams
 
 

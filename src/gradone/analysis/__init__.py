@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _PUBLIC = {
     "EscapeTable": "linear_stage",
     "LinearStage": "linear_stage",
-    "Subspace": "subspace",
+    "Subspace": ".targets.subspace",
     "checklist": "depth.checklist",
     "conditional_energies": "correlation.plateau",
     "csq_tolerance": "plan.bounds",
