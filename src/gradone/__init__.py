@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from .targets.hierarchical import QuadraticForms as QuadraticForms
     from .targets.hierarchical import Sight as Sight
     from .targets.hierarchical import Tree as Tree
+    from .targets.inputs import inputs as inputs
     from .targets.sampling import Sample as Sample
     from .targets.student import Student as Student
     from .targets.target import Committee as Committee
@@ -74,6 +75,7 @@ _PUBLIC = {
     "cite": "base.references",
     "compare": "experiments.compare",
     "draw": "charts",
+    "inputs": "targets.inputs",
     "plan": "algorithms.plan",
     "predict": "algorithms.predict",
     "run": "experiments.run",

@@ -5,8 +5,8 @@ import gradone as gd
 NAMES = """
 Activation Algorithm Analysis BadData Chart Committee Estimate Experiment GradoneError Might
 NotConverged OutOfRegime Panels Plan QuadraticForms Sample Sight Student Target TargetError
-TargetSyntaxError TooLarge Tree __version__ analyze cite compare draw plan predict run simulate
-study zoo
+TargetSyntaxError TooLarge Tree __version__ analyze cite compare draw inputs plan predict run
+simulate study zoo
 """.split()
 
 

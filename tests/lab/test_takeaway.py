@@ -304,3 +304,28 @@ def test_moving_neurons_can_be_taken_away() -> None:
     assert picture.convert("L").tobytes() != first
     refused = answer("draw run", {"suffix": "gif", "parameters": RACE, "events": []})
     assert "no neurons" in refused["error"]["message"]
+
+
+def test_the_script_of_a_race_has_its_inputs():
+    from gradone.lab.scripts import run_script
+
+    given = {
+        "target": "z1*z2", "noise": None, "d": 40, "seed": 0, "seeds": 1, "view": "samples",
+        "algorithms": ["random_features"], "top": 2.0, "axis": "alpha",
+        "inputs": "rademacher", "directions": "axes",
+    }  # fmt: skip
+    line = next(one for one in run_script(given).splitlines() if one.startswith("target ="))
+    assert line == "target = gd.Target('z1*z2').on('rademacher', 'axes')"
+
+
+def test_a_race_on_other_inputs_leaves_out_what_does_not_cover_them():
+    from gradone.lab.streams import line_ups
+
+    given = {
+        "target": "z1*z2", "noise": None, "d": 40, "seed": 0, "seeds": 1, "top": 2.0,
+        "algorithms": ["random_features", "bayes_amp"],
+        "inputs": "rademacher", "directions": "axes",
+    }  # fmt: skip
+    tasks, absent = line_ups(given)
+    assert {name for name, _ in tasks} == {"theory:random_features", "simulation:random_features"}
+    assert "coordinates of Rademacher inputs" in absent["theory:bayes_amp"]

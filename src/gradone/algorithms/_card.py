@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
@@ -11,6 +12,7 @@ from ..base.curves import joined
 from ..base.errors import GradoneError
 from ..base.registry import Registry, Thing
 from ..dynamics import ENGINES
+from ..targets.on_inputs import OnInputs, without_inputs
 from ..targets.sampled import Sampled
 from ..targets.target import Target
 from ..theory import THEORIES
@@ -162,7 +164,8 @@ class Algorithm:
         What its theory is not about is no more than offered.
         """
         name = self.theory_for(target)
-        if self.prominence == "first" and name and not isinstance(target, THEORIES[name].kinds):
+        kinds = THEORIES[name].kinds if name else ()
+        if self.prominence == "first" and name and not isinstance(without_inputs(target), kinds):
             return "also"
         return self.prominence
 
@@ -221,10 +224,12 @@ class Algorithm:
         """Curve of the theory along the axis of the run."""
         from ..theory.predict import predict
 
-        name = self.theory_for(run.target)
+        name, target = self.theory_for(run.target), run.target
+        if isinstance(target, OnInputs) and target.situation in ("gaussian", "delocalized"):
+            run = replace(run, target=target.target)  # which has starts and steps of its own
         curves = [
             self.along(
-                predict(run.target, name, on_failure="mark", **self.theory_arguments(part)), part
+                predict(target, name, on_failure="mark", **self.theory_arguments(part)), part
             )
             for part in self._parts(run)
         ]
@@ -262,6 +267,7 @@ class Algorithm:
 
 
 def _has_two_labels(target: Sampled) -> bool:
+    target = without_inputs(target)
     if not isinstance(target, Target) or target.noise:
         return False
     try:

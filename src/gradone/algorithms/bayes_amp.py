@@ -11,6 +11,7 @@ import numpy as np
 from ..analysis.plan import Case, PlanRow, amp_row
 from ..base.errors import GradoneError
 from ..base.estimate import Estimate
+from ..targets.on_inputs import without_inputs
 from ..targets.sampled import Sampled
 from ..targets.target import Target
 from ._card import ALGORITHMS, Algorithm
@@ -26,7 +27,7 @@ class BayesAMPCard(Algorithm):
 
     def missing_simulation(self, target: Sampled) -> str | None:
         """What state evolution does not cover, messages do not either."""
-        if not isinstance(target, Target):
+        if not isinstance(without_inputs(target), Target):
             return "it must know the link, as a function of a fixed number of directions"
         return self.obstacle(target)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..analysis.plan import Case, PlanRow, kernel_row
 from ..targets.hierarchy import HierarchicalTarget
+from ..targets.on_inputs import without_inputs
 from ..targets.sampled import Sampled
 from ._card import ALGORITHMS, Picture, Shown
 from ._depth import DepthCard, placed
@@ -41,15 +42,15 @@ class KernelCard(DepthCard):
 
     def shown(self, target: Sampled) -> Shown:
         """First for hierarchical targets; reports on others have a picture of it."""
-        return "first" if isinstance(target, HierarchicalTarget) else "also"
+        return "first" if isinstance(without_inputs(target), HierarchicalTarget) else "also"
 
     def theory_for(self, target: Sampled) -> str:
         """The theory of depth where directions grow with d: it has the errors at finite d."""
-        return "depth" if isinstance(target, HierarchicalTarget) else "lazy"
+        return "depth" if isinstance(without_inputs(target), HierarchicalTarget) else "lazy"
 
     def theory_arguments(self, run: Run) -> dict[str, Any]:
         """The limit of many dimensions, except for hierarchical targets."""
-        if isinstance(run.target, HierarchicalTarget):
+        if isinstance(without_inputs(run.target), HierarchicalTarget):
             return super().theory_arguments(run)
         return {"kappa": run.kappa}
 
@@ -59,7 +60,7 @@ class KernelCard(DepthCard):
 
     def along(self, curve: xr.Dataset, run: Run) -> xr.Dataset:
         """The error of the kernel."""
-        if isinstance(run.target, HierarchicalTarget):
+        if isinstance(without_inputs(run.target), HierarchicalTarget):
             return super().along(curve, run)
         return placed(curve, run)
 

@@ -66,7 +66,7 @@ class Algorithm(Card):
         self.label, self.color = label or self.name, color
         self.settings: dict[str, Any] = {"parameters": given}
         if directions is not None:
-            self.settings["directions"] = name_of(directions)
+            self.settings["directions_from"] = name_of(directions)
         self._like = card_of(theory) if theory else None
         if theory and (self._like is None or not self._like.theory):
             raise BadData(f"there is no theory of the name '{theory}'; gradone list shows them")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..analysis.correlation.leap import LeapRecord
 from ..analysis.plan import Case, Plan, Sizes
 from ..analysis.plan.bounds import Bound, csq_bound, sq_bound
 from ..base.errors import BadData
 from ..targets.hierarchy import HierarchicalTarget
+from ..targets.on_inputs import OnInputs
 from ..targets.sampled import Sampled, whole_number
 from ..targets.target import Target
 from ._cards import all_cards
@@ -19,6 +22,8 @@ def plan(
     n: int | None = None,
     width: int | None = None,
     with_theory: bool = False,
+    inputs: Any = None,
+    directions: Any = "random",
 ) -> Plan:
     r"""Which algorithm learns a target, from how much data, and what it leaves unlearned.
 
@@ -32,6 +37,10 @@ def plan(
     with_theory : bool
         Also ask state evolution for the error of Bayes-AMP at n/d, which takes seconds; without it
         the row says that the directions are known in part.
+    inputs, directions
+        Law of the inputs and hidden directions, as of :meth:`.Target.on`. The rows are those of
+        Gaussian inputs where directions are random, of whitened inputs under a covariance; on
+        coordinates of other inputs there is no plan, :func:`gradone.analyze` has the exponents.
 
     Returns
     -------
@@ -54,8 +63,8 @@ def plan(
     2 [52.0, 4.0, 0.0]
     3 [0.0, 0.0, 0.0]
     """
-    if isinstance(target, str):
-        target = Target(target)
+    shown = (Target(target) if isinstance(target, str) else target).on(inputs, directions)
+    target = shown.twin if isinstance(shown, OnInputs) else shown
     d = whole_number("d", d, least=2)
     n = whole_number("n", 5 * d if n is None else n)
     sizes = Sizes(d, n, whole_number("width", d if width is None else width))
@@ -66,7 +75,7 @@ def plan(
     case = Case(target, sizes, with_theory)
     rows = [row for card in all_cards() for row in card.needs(case)]
     ranked = tuple(sorted(rows, key=lambda row: row.rank))
-    return Plan(target, sizes, ranked, () if case.is_deep else _bounds(case))
+    return Plan(shown, sizes, ranked, () if case.is_deep else _bounds(case))
 
 
 def _bounds(case: Case) -> tuple[Bound, ...]:

@@ -33,6 +33,8 @@ def predict(
     *,
     on_failure: Literal["raise", "mark"] = "raise",
     progress: Progress | bool = False,
+    inputs: Any = None,
+    directions: Any = "random",
     **axes: Any,
 ) -> xr.Dataset:
     r"""Asymptotic prediction for a target, as a labelled curve.
@@ -50,6 +52,9 @@ def predict(
         True draws a bar on a terminal for what takes over two seconds; the points are then computed
         one after the other. An object is told by ``step(i, total)`` how many are there, and stops
         the work by returning True.
+    inputs, directions
+        Law of the inputs and hidden directions, as of :meth:`.Target.on`. A theory that does not
+        cover them says so; what it assumes about them is in ``attrs["notes"]``.
     **axes
         Of a theory: its axes, numbers or sequences of numbers, and its parameters. Of an
         algorithm, in common terms: ``alpha`` = n/d, or ``kappa`` = log n / log d, of all samples,
@@ -84,7 +89,7 @@ def predict(
     >>> bool(step.test_mse.sel(alpha=4.0) == parts.test_mse.squeeze())
     True
     """
-    is_card, target = is_algorithm(name), as_target(target)
+    is_card, target = is_algorithm(name), as_target(target).on(inputs, directions)
     if progress is not False and (axis := _longest(name, axes)):
         found = in_pieces(
             lambda values: predict(target, name, on_failure=on_failure, **axes | {axis: values}),

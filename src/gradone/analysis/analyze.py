@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..base.errors import BadData
 from ..base.estimate import Estimate
 from ..targets.hierarchical import HierarchicalTarget
+from ..targets.on_inputs import OnInputs
 from ..targets.subspace import Subspace
 from ..targets.target import Target
 from .correlation.leap import MAX_ORDER, LeapRecord, giant_step_staircase, leap_record
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from .analyze_hierarchical import HierarchicalAnalysis
+    from .correlation.coordinates import CoordinateAnalysis
 
 _ENERGY_DEGREE = 10
 _WORST = ("trivial", "easy", "hard")
@@ -197,7 +199,9 @@ class Analysis:
         return to_html(self)
 
 
-def analyze(target: Target | HierarchicalTarget | str) -> Analysis | HierarchicalAnalysis:
+def analyze(
+    target: Target | HierarchicalTarget | OnInputs | str,
+) -> Analysis | HierarchicalAnalysis | CoordinateAnalysis:
     """Exponents, learnability class, thresholds and staircases of a target.
 
     Parameters
@@ -209,7 +213,8 @@ def analyze(target: Target | HierarchicalTarget | str) -> Analysis | Hierarchica
     -------
     Analysis
         With ``summary()``, ``to_dict()`` and a view for notebooks. Hierarchical targets give a
-        :class:`HierarchicalAnalysis`.
+        :class:`HierarchicalAnalysis`; targets on coordinates of other inputs
+        (``target.on("rademacher", "axes")``) a :class:`.CoordinateAnalysis`.
 
     Raises
     ------
@@ -237,6 +242,10 @@ def analyze(target: Target | HierarchicalTarget | str) -> Analysis | Hierarchica
     """
     if isinstance(target, str):
         target = Target(target)
+    if isinstance(target, OnInputs):
+        from .correlation.coordinates import coordinate_analysis
+
+        return coordinate_analysis(target) if target.situation == "axes" else analyze(target.twin)
     if isinstance(target, HierarchicalTarget):
         from .analyze_hierarchical import analyze_hierarchical
 

@@ -19,6 +19,20 @@ TargetName = Annotated[
     ),
 ]
 Noise = Annotated[float | None, typer.Option("--noise", help="Variance of the label noise.")]
+Inputs = Annotated[
+    str | None,
+    typer.Option(
+        "--inputs",
+        metavar="LAW",
+        help="Law of the inputs: rademacher, uniform, laplace, sphere, gaussian(power_law=0.5).",
+    ),
+]
+Directions = Annotated[
+    str,
+    typer.Option(
+        "--directions", help="Hidden directions: random, axes, eigenvectors, or 0,3 (coordinates)."
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 
 
@@ -35,3 +49,15 @@ def find_target(text: str, noise: float | None = None) -> Target | HierarchicalT
     from ..targets.naming import find_target as find
 
     return find(text, noise)
+
+
+def read_directions(text: str) -> str | list[int]:
+    """Hidden directions as a word, or as numbers of coordinates.
+
+    Examples
+    --------
+    >>> read_directions("axes"), read_directions("2,30")
+    ('axes', [2, 30])
+    """
+    parts = text.split(",")
+    return [int(part) for part in parts] if all(part.strip().isdigit() for part in parts) else text

@@ -10,7 +10,7 @@ import typer
 from ._app import app
 from ._curves import AsCsv, Plot, give_curve
 from ._settings import read_value
-from ._target import AsJson, Noise, TargetName, find_target
+from ._target import AsJson, Directions, Inputs, Noise, TargetName, find_target, read_directions
 
 _NUMBERS = "A number, a list 1,2,4 or a range start:stop:count."
 
@@ -32,6 +32,8 @@ def compare(
     budget: Annotated[float, typer.Option("--budget", help="Seconds of work.")] = 60.0,
     seed: Annotated[int, typer.Option("--seed", help="Seed of all random numbers.")] = 0,
     noise: Noise = None,
+    inputs: Inputs = None,
+    directions: Directions = "random",
     as_json: AsJson = False,
     as_csv: AsCsv = False,
     plot: Plot = None,
@@ -50,6 +52,8 @@ def compare(
         replicates=replicates,
         budget=budget,
         seed=seed,
+        inputs=inputs,
+        directions=read_directions(directions),
         **axes,
     )
     absent = json.loads(found.attrs["not_covered"])

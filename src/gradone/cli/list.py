@@ -23,8 +23,8 @@ def list_(
         list[str] | None,
         typer.Argument(
             metavar="[WORD]...",
-            help="A kind (functions, targets, algorithms, theories, learners, charts, figures, "
-            "commands), or words to look for in names and descriptions.",
+            help="A kind (functions, targets, inputs, algorithms, theories, learners, charts, "
+            "figures, commands), or words to look for in names and descriptions.",
             show_default=False,
         ),
     ] = None,
@@ -38,6 +38,7 @@ def list_(
     from ..charts import CHARTS
     from ..gallery import FIGURES
     from ..learners import LEARNERS
+    from ..targets.inputs import LAWS
     from ..targets.vocabulary import vocabulary
     from ..targets.zoo import zoo
     from ..theory import THEORIES
@@ -62,6 +63,7 @@ def list_(
         kinds = {
             "functions": functions,
             "targets": targets,
+            "inputs": _summaries(LAWS),
             "algorithms": algorithms,
             "theories": theories,
             "learners": learners,
@@ -82,6 +84,7 @@ def list_(
         for section, entries in zoo().sections().items()
     }
     sections |= {
+        "inputs": {"Laws of the inputs": _summaries(LAWS)},
         "algorithms": {"Algorithms": algorithms},
         "theories": {"Theories": theories},
         "learners": {"Learners": learners},

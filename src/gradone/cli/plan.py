@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ._app import app
-from ._target import AsJson, Noise, TargetName, find_target
+from ._target import AsJson, Directions, Inputs, Noise, TargetName, find_target, read_directions
 
 
 @app.command()
@@ -26,12 +26,15 @@ def plan(
         typer.Option("--theory/--no-theory", help="Ask theories for errors at n; takes seconds."),
     ] = True,
     noise: Noise = None,
+    inputs: Inputs = None,
+    directions: Directions = "random",
     as_json: AsJson = False,
 ) -> None:
     """Rank the algorithms by the data that they need."""
     from ..algorithms.plan import plan as verb
 
-    found = verb(find_target(target, noise), d=d, n=n, width=width, with_theory=theory)
+    law = {"inputs": inputs, "directions": read_directions(directions)}
+    found = verb(find_target(target, noise), d=d, n=n, width=width, with_theory=theory, **law)
     if as_json:
         typer.echo(json.dumps(found.to_dict(), indent=2, allow_nan=False))
     else:

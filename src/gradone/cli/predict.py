@@ -9,7 +9,7 @@ import typer
 from ._app import app
 from ._curves import AsCsv, Plot, give_curve
 from ._settings import OPEN_OPTIONS, read_settings
-from ._target import AsJson, Noise, TargetName, find_target
+from ._target import AsJson, Directions, Inputs, Noise, TargetName, find_target, read_directions
 
 
 @app.command(context_settings=OPEN_OPTIONS)
@@ -18,6 +18,8 @@ def predict(
     target: TargetName,
     theory: Annotated[str, typer.Argument(help="Theory or algorithm; gradone list shows them.")],
     noise: Noise = None,
+    inputs: Inputs = None,
+    directions: Directions = "random",
     as_json: AsJson = False,
     as_csv: AsCsv = False,
     plot: Plot = None,
@@ -35,5 +37,6 @@ def predict(
     chosen = find_target(target, noise)
     options = options_of(ALGORITHMS[theory]()) if is_algorithm(theory) else THEORIES[theory].predict
     settings = read_settings(context.args, options, theory, besides=["target", "student"])
-    found = verb(chosen, theory, on_failure="mark", progress=True, **settings)
+    law = {"inputs": inputs, "directions": read_directions(directions)}
+    found = verb(chosen, theory, on_failure="mark", progress=True, **law, **settings)
     give_curve(found, as_json=as_json, as_csv=as_csv, plot=plot)

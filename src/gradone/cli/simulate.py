@@ -10,7 +10,7 @@ import typer
 from ._app import app
 from ._curves import AsCsv, Plot, common_mistake, give_curve
 from ._settings import OPEN_OPTIONS, read_settings, read_value
-from ._target import AsJson, Noise, TargetName, find_target
+from ._target import AsJson, Directions, Inputs, Noise, TargetName, find_target, read_directions
 
 _NUMBERS = "A number, a list 1,2,4 or a range start:stop:count."
 
@@ -50,6 +50,8 @@ def simulate(
         typer.Option("--cell-memory", metavar="2GB", help="Memory above which a fit is stopped."),
     ] = None,
     noise: Noise = None,
+    inputs: Inputs = None,
+    directions: Directions = "random",
     as_json: AsJson = False,
     as_csv: AsCsv = False,
     plot: Plot = None,
@@ -91,6 +93,8 @@ def simulate(
         on_failure="mark",
         cell_seconds=cell_seconds,
         cell_memory=cell_memory,
+        inputs=inputs,
+        directions=read_directions(directions),
         **axes,
         **settings,
     )

@@ -34,7 +34,7 @@ _LISTS = frozenset("bias coefficients eigenvalue outliers readout record time wi
 # A sweep sets these itself, or they do not change a number.
 _OWN = frozenset("self target student random_state replicates seed progress".split())
 OF_LEARNERS = ("d", "n", "test_samples", "dtype")
-OF_FOREIGN = ("parameters", "directions")
+OF_FOREIGN = ("parameters", "directions_from")
 """Of an estimator of somebody else: a table of its own parameters, whose names may be ours too."""
 
 

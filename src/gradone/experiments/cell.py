@@ -14,6 +14,7 @@ from ..base.errors import BadData, no_such_parameter
 from ..base.seeds import stream
 from ..learners import LEARNERS
 from ..learners._foreign import is_foreign
+from ..targets.on_inputs import without_inputs
 from ..targets.sampled import Sampled
 from ..targets.sampling import Sample
 from .foreign import blamed, build_foreign, foreign_directions
@@ -198,7 +199,7 @@ def build_learner(simulation: Simulation, replicate: int) -> Any:
             raise BadData(no_such_parameter(simulation.learner, name, known))
     # Where it has a default the learner also works without the link, and then does so.
     if "channel" in known and known["channel"].default is inspect.Parameter.empty:
-        given.setdefault("channel", simulation.target)
+        given.setdefault("channel", without_inputs(simulation.target))
     if "random_state" in known:
         cell = {"d": simulation.d, "replicate": replicate, "learner": simulation.learner}
         given.setdefault("random_state", stream(simulation.seed, "init", **cell))

@@ -19,6 +19,7 @@ from ..base.curves import curve
 from ..base.errors import BadData
 from ..base.progress import Progress, watcher
 from ..targets.hierarchy import HierarchicalTarget
+from ..targets.on_inputs import without_inputs
 from ..targets.sampled import Sampled, whole_number
 from ..targets.target import as_target
 from .places import default_places, merged
@@ -48,6 +49,8 @@ def compare(
     seed: int = 0,
     workers: int | None = None,
     progress: Progress | bool = True,
+    inputs: Any = None,
+    directions: Any = "random",
 ) -> xr.Dataset:
     r"""Theories and simulations of algorithms on one axis, as one curve over ``source``.
 
@@ -78,6 +81,9 @@ def compare(
         Processes; one for each processor by default.
     progress : bool or Progress
         True draws a bar on a terminal.
+    inputs, directions
+        Law of the inputs and hidden directions, as of :meth:`.Target.on`; theories that do not
+        cover them are absent, and say why.
 
     Returns
     -------
@@ -107,8 +113,8 @@ def compare(
     """
     from .entrants import axis_of, line_up
 
-    target = as_target(target)
-    is_deep = isinstance(target, HierarchicalTarget)
+    target = as_target(target).on(inputs, directions)
+    is_deep = isinstance(without_inputs(target), HierarchicalTarget)
     axis = axis_of(target)
     given = {"alpha": alpha, "kappa": kappa}
     other = "alpha" if is_deep else "kappa"

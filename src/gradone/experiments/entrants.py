@@ -15,6 +15,7 @@ from ..base.children import Task
 from ..base.pool import Call
 from ..learners._foreign import require_importable
 from ..targets.hierarchy import HierarchicalTarget
+from ..targets.on_inputs import without_inputs
 from ..targets.sampled import Sampled
 from ._common_quantities import common_quantities
 from .places import coarse_to_fine, next_place, next_run
@@ -113,7 +114,7 @@ def line_up(
 
 def axis_of(target: Sampled) -> str:
     """Axis along which algorithms are compared on a target."""
-    return "kappa" if isinstance(target, HierarchicalTarget) else "alpha"
+    return "kappa" if isinstance(without_inputs(target), HierarchicalTarget) else "alpha"
 
 
 def _theory(

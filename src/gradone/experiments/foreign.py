@@ -64,7 +64,7 @@ def foreign_directions(
     fitted: Any, parameters: Mapping[str, Any], *, d: int, r: int, seed: int, replicate: int
 ) -> np.ndarray | None:
     """Directions (k, d) of a fitted estimator, at most r of them; None if it has none."""
-    if own := parameters.get("directions"):
+    if own := parameters.get("directions_from"):
         rows = _rows(find_thing(own)(fitted), d, own)
     elif (found := _told(fitted)) is not None:
         rows = _rows(found[1], d, found[0])

@@ -18,7 +18,7 @@ from .algorithms import KINDS, SAMPLES, WIDTHS, Algorithm, relevant
 from .faces import find_algorithms
 from .recipes import DEFAULTS, encoded
 from .spec_values import is_axis, values_of
-from .target_tables import read_target, table_of
+from .target_tables import table_of
 
 if TYPE_CHECKING:
     from .spec import Experiment
@@ -138,7 +138,7 @@ class Run(NamedTuple):
 def lay_out(experiment: Experiment) -> Layout:
     """Cells of an experiment and their places."""
     runs = list(_runs(experiment))
-    targets = [read_target(given) for given in experiment.targets]
+    targets = [experiment.target_of(given) for given in experiment.targets]
     coords = _coordinates(experiment, runs, targets)
     layout = place_runs(
         runs, targets, coords, replicates=experiment.replicates, seed=experiment.seed
@@ -328,7 +328,8 @@ def cell_texts(
     Examples
     --------
     >>> [algorithm] = find_algorithms("theory", "bayes_amp")
-    >>> list(cell_texts(algorithm, read_target("z"), {"alpha": 2.0}, 0, [None]))[0][:55]
+    >>> from gradone import Target
+    >>> list(cell_texts(algorithm, Target("z"), {"alpha": 2.0}, 0, [None]))[0][:55]
     '{"parameters":{"alpha":2},"recipe":"theory:bayes_amp/1"'
     """
     given = {

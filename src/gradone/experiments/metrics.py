@@ -21,6 +21,7 @@ import numpy as np
 from ..base.arrays import to_numpy
 from ..base.errors import BadData, OutOfRegime
 from ..base.registry import Registry
+from ..targets.on_inputs import without_inputs
 from ..targets.sampled import Sampled
 from ..targets.symmetries import MAX_DIRECTIONS, label_symmetries
 from ..targets.target import Target
@@ -185,6 +186,7 @@ def measure_directions(target: Sampled, directions: Any, W_star: np.ndarray) -> 
     >>> {name: m.value.tolist() for name, m in sorted(found.items())}
     {'cosine2': [1.0], 'overlap': [[-0.5]], 'overlap_aligned': [[-0.5]]}
     """
+    target = without_inputs(target)
     rows = np.atleast_2d(np.asarray(to_numpy(directions), np.float64))
     if rows.ndim != 2 or rows.shape[1] != W_star.shape[1]:
         raise BadData(f"directions must have the shape (k, {W_star.shape[1]}), got {rows.shape}")
@@ -262,7 +264,10 @@ def measure_many_predictions(
     d, test_samples, seed, replicate, dtype : optional
         As of :func:`measure_predictions`.
     """
+    if (rows := None if target.inputs is None else target.inputs.rows_of("test")) is not None:
+        test_samples = min(test_samples, rows)
     chunk = max(1, min(test_samples, _CHUNK_NUMBERS // d))
+    plain = without_inputs(target)
     clean_labels = target.realization(d, seed=seed, replicate=replicate)
     sums: list[dict[str, np.ndarray]] = [{} for _ in predictors]
     address: dict[str, Any] = {"seed": seed, "replicate": replicate, "dtype": dtype}
@@ -277,7 +282,7 @@ def measure_many_predictions(
             for name in OF_PREDICTIONS:
                 metric = OF_PREDICTIONS[name]
                 answers = labels if getattr(metric, "of_labels", False) else predicted
-                losses = metric(target, y, clean, answers)
+                losses = metric(plain, y, clean, answers)
                 if losses is not None:
                     total.setdefault(name, np.zeros(2))
                     total[name] += np.sum(losses), np.sum(np.square(losses))

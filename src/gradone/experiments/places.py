@@ -11,6 +11,7 @@ import numpy as np
 from ..base.curves import joined
 from ..base.replicates import mean_over_replicates
 from ..targets.hierarchy import HierarchicalTarget
+from ..targets.on_inputs import without_inputs
 from ..targets.sampled import Sampled
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ def default_places(target: Sampled, analysis: Any = None) -> tuple[np.ndarray, n
     >>> grid[[0, -1]].round(2), len(points), int(sum(abs(grid / (np.pi**2 / 4) - 1) < 0.04))
     (array([0.24, 5.92]), 6, 3)
     """
+    target = without_inputs(target)  # a range is enough here
     if isinstance(target, HierarchicalTarget):
         return np.linspace(1.1, 2.3, 9), np.linspace(1.2, 2.0, 5)
     found = _analysis(target) if analysis is None else analysis
@@ -55,7 +57,7 @@ def coarse_places(target: Sampled, analysis: Any) -> tuple[np.ndarray, np.ndarra
     >>> [places.round(2).tolist() for places in coarse_places(target, analyze(target))]
     [[0.24, 1.66, 2.43, 2.54, 3.08, 4.5, 5.92], [1.18, 3.55, 5.92]]
     """
-    if isinstance(target, HierarchicalTarget):
+    if isinstance(without_inputs(target), HierarchicalTarget):
         return default_places(target)
     top = _last_alpha(analysis)
     even = np.linspace(top / _GRID, top, 5)

@@ -67,6 +67,8 @@ def simulate(
     workers: int | None = None,
     cell_seconds: float | None = None,
     cell_memory: float | str | None = None,
+    inputs: Any = None,
+    directions: Any = "random",
     **parameters: Any,
 ) -> xr.Dataset:
     r"""Learner fitted on samples of a target, measured against the truth, as a labelled curve.
@@ -109,6 +111,9 @@ def simulate(
     cell_seconds, cell_memory : float, optional
         Wall time and bytes (or a text, ``"2 GB"``) of one fit; one that takes more is stopped, also
         inside of compiled code, tried once more alone, and then failed.
+    inputs, directions
+        Law of the inputs and hidden directions, as of :meth:`.Target.on`. Of rows of a table at
+        most those that are kept for tests are fresh samples.
     **parameters
         Parameters of the learner. One that cannot do without the link gets ``channel=target``.
         ``ridge``, and ``width`` if it has several values, become dimensions of the curve; a learner
@@ -145,7 +150,7 @@ def simulate(
         raise BadData(f"on_failure must be 'raise' or 'mark', got {on_failure!r}")
     d, replicates = whole_number("d", d), whole_number("replicates", replicates)
     seed = whole_number("seed", seed, least=0)
-    truth = as_target(target)
+    truth = as_target(target).on(inputs, directions)
     look = None
     if not isinstance(name, str) or is_foreign(name):
         own = as_card(name)
@@ -196,6 +201,15 @@ def simulate(
     executor = executor or ("serial" if limits == CellLimits() else "processes")
     limits.require_processes(executor)
     watching = watcher(progress, name)
+    if (
+        truth.inputs is not None
+        and not truth.inputs.is_stored
+        and not (store is None and executor == "serial")
+    ):
+        raise BadData(
+            f"{truth.inputs!r} cannot be stored or sent to other processes: save the table with "
+            "np.save and give its path, gd.inputs.rows('table.npy')"
+        )
     if store is None and executor == "serial":
         results = _run_here(layout, seed, objects, on_failure, watching)
     elif objects:

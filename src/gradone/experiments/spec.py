@@ -11,12 +11,14 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from ..base.errors import BadData, did_you_mean
+from ..targets.sampled import Sampled
 from .algorithms import FAMILIES
 from .cell_limits import CellLimits
 from .layout import Cell, Layout, lay_out
 from .spec_defects import BadSpec, Defect, semantic_defects, spoken
 from .spec_text import parse_json, parse_toml, read_spec
 from .spec_values import plain
+from .target_tables import read_target
 
 SizeName = Literal["small", "paper"]
 _FORM = ConfigDict(frozen=True, extra="forbid")
@@ -53,6 +55,9 @@ class Experiment(BaseModel):
         Independent repetitions of everything random, and its seed.
     metrics : list of str, optional
         Quantities that the result keeps; all by default. They do not change what is computed.
+    inputs, directions : optional
+        Law of the inputs and hidden directions of all targets, as of :meth:`.Target.on`; the
+        table of a target may have its own.
     cell_seconds, cell_memory : float, optional
         Wall time and bytes (or a text, ``"2 GB"``) of one cell; by default far beyond what it is
         estimated to need. A cell that takes more is stopped, tried once more alone, and then marked
@@ -96,6 +101,8 @@ class Experiment(BaseModel):
     replicates: Annotated[_Whole, Field(ge=1)] = 1
     seed: Annotated[_Whole, Field(ge=0)] = 0
     metrics: tuple[str, ...] | None = None
+    inputs: str | None = None
+    directions: Any = "random"
     cell_seconds: Any = None
     cell_memory: Any = None
     sizes: dict[SizeName, Size] = {}
@@ -147,6 +154,10 @@ class Experiment(BaseModel):
     def limits(self) -> CellLimits:
         """What one cell may use."""
         return CellLimits.read(self.cell_seconds, self.cell_memory)
+
+    def target_of(self, given: Any) -> Sampled:
+        """Target that one of `targets` describes, on its inputs."""
+        return read_target(given, self.inputs, self.directions)
 
     def model_copy(
         self, *, update: Mapping[str, Any] | None = None, deep: bool = False

@@ -6,13 +6,14 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from ..base.errors import BadData, did_you_mean, no_such_parameter
+from ..base.errors import BadData, GradoneError, did_you_mean, no_such_parameter
+from ..targets.inputs import as_law
 from .algorithms import FAMILIES, KINDS, Algorithm, all_algorithms, relevant
 from .cell_limits import CellLimits
 from .faces import find_algorithms
 from .spec_text import Where, line_of
 from .spec_values import is_axis, value_defects, values_of
-from .target_tables import target_defects
+from .target_tables import read_target, target_defects
 
 
 class Defect(NamedTuple):
@@ -83,6 +84,7 @@ def semantic_defects(spec: Mapping[str, Any]) -> Iterator[Defect]:
         for inner, message in target_defects(given):
             yield Defect((*where, *inner), message)
     yield from _repeated("targets", targets)
+    yield from _inputs(spec, targets)
     entries = _list(spec.get("algorithms"))
     found: list[list[Algorithm]] = []
     for i, entry in enumerate(entries):
@@ -108,6 +110,23 @@ def semantic_defects(spec: Mapping[str, Any]) -> Iterator[Defect]:
                 CellLimits.read(*(given if chosen else None for chosen in read))
             except BadData as error:
                 yield Defect((name,), str(error))
+
+
+def _inputs(spec: Mapping[str, Any], targets: list[Any]) -> Iterator[Defect]:
+    """Defects of the inputs that the targets share."""
+    law, directions = spec.get("inputs"), spec.get("directions", "random")
+    if law is not None:
+        try:
+            as_law(law)
+        except BadData as error:
+            yield Defect(("inputs",), str(error))
+            return
+    for i, given in enumerate(targets):
+        if not list(target_defects(given)):
+            try:
+                read_target(given, law, directions)
+            except GradoneError as error:
+                yield Defect(("targets", i), str(error))
 
 
 def _list(value: Any) -> list[Any]:

@@ -14,6 +14,7 @@ from ..algorithms.own import as_card
 from ..base.errors import BadData
 from ..base.seeds import canonical
 from ..learners._foreign import require_importable
+from ..targets.inputs import Law
 from ..targets.sampled import Sampled
 from .algorithms import one_value_is_a_list
 from .recipes import encoded
@@ -35,6 +36,13 @@ def plain(value: Any) -> Any:
     """
     if isinstance(value, Sampled):
         return table_of(value)
+    if isinstance(value, Law):
+        if not value.is_stored:
+            raise BadData(
+                f"{value!r} cannot be part of a sweep: save the table with np.save and give its "
+                "path, gd.inputs.rows('table.npy')"
+            )
+        return value.text
     if isinstance(value, Card) or (hasattr(value, "fit") and not isinstance(value, type)):
         return entry_of(value)
     if isinstance(value, np.ndarray | np.generic):

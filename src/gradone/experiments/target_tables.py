@@ -13,6 +13,7 @@ from ..base.seeds import canonical
 from ..targets import hierarchical
 from ..targets.hierarchy import HierarchicalTarget
 from ..targets.naming import find_target
+from ..targets.on_inputs import OnInputs
 from ..targets.sampled import Sampled
 from ..targets.target import Target, checked_noise
 
@@ -20,6 +21,7 @@ KINDS: dict[str, type[Target] | type[HierarchicalTarget]] = {
     "Target": Target,
     **{name: getattr(hierarchical, name) for name in ("Sight", "Might", "Tree", "QuadraticForms")},
 }
+_OF_INPUTS = ["inputs", "directions"]
 _FORMS = "text (an expression), zoo (a name of the zoo) or kind (a class of targets)"
 
 
@@ -31,6 +33,9 @@ def table_of(target: Sampled) -> dict[str, Any]:
     >>> table_of(Target("z2 + z1", noise=0.5))
     {'kind': 'Target', 'text': 'z1 + z2', 'noise': 0.5}
     """
+    if isinstance(target, OnInputs):
+        chosen = {"inputs": target.inputs.text, "directions": _lists(target.directions)}
+        return {**table_of(target.target), **chosen}
     if isinstance(target, Target):
         return {"kind": "Target", "text": target.canonical, "noise": target.noise}
     if isinstance(target, HierarchicalTarget):
@@ -38,14 +43,17 @@ def table_of(target: Sampled) -> dict[str, Any]:
     raise BadData(f"a {type(target).__name__} has no table; use one of {', '.join(KINDS)}")
 
 
-def read_target(given: Any) -> Sampled:
+def read_target(given: Any, inputs: Any = None, directions: Any = "random") -> Sampled:
     """Target that a spec or a cell describes.
 
     Parameters
     ----------
     given : Target, hierarchical target, str or mapping
         A text is a name of the zoo or an expression; a table has ``text`` or ``zoo``, and
-        ``noise``, or the ``kind`` and the arguments of a class of targets.
+        ``noise``, or the ``kind`` and the arguments of a class of targets; and ``inputs`` and
+        ``directions``, if they are not standard Gaussian and random.
+    inputs, directions
+        Those of a target that does not choose its own.
 
     Examples
     --------
@@ -56,7 +64,8 @@ def read_target(given: Any) -> Sampled:
     """
     for _, defect in target_defects(given):
         raise BadData(defect)
-    return _built(given)
+    found = _built(given)
+    return found if isinstance(found, OnInputs) else found.on(inputs, directions)
 
 
 def target_defects(given: Any) -> Iterator[tuple[tuple[str, ...], str]]:
@@ -65,7 +74,7 @@ def target_defects(given: Any) -> Iterator[tuple[tuple[str, ...], str]]:
     Examples
     --------
     >>> list(target_defects({"text": "z1*z2", "nois": 0.1}))
-    [(('nois',), "a target with text has no 'nois'. Allowed: text, noise. Did you mean 'noise'?")]
+    [(('nois',), "a target with text has no 'nois'. Allowed: text, noise, ...")]
     """
     if isinstance(given, Mapping):
         wrong = list(_defects_of_table(given))
@@ -104,6 +113,7 @@ def _defects_of_table(table: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...
         close = did_you_mean(table["kind"], KINDS)
         yield ("kind",), f"unknown kind of target '{table['kind']}'. Known: {known}.{close}"
         return
+    allowed += _OF_INPUTS
     for name in table:
         if name not in allowed:
             close = did_you_mean(str(name), allowed)
@@ -115,6 +125,10 @@ def _defects_of_table(table: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...
         checked_noise(table.get("noise", 0.0))
     except BadData as error:
         yield ("noise",), str(error)
+
+
+def _lists(value: Any) -> Any:
+    return [_lists(item) for item in value] if isinstance(value, tuple) else value
 
 
 def _built(given: Any) -> Sampled:
@@ -136,10 +150,11 @@ def _from_text(text: str, noise: float | None) -> Sampled:
 @lru_cache(maxsize=256)
 def _from_table(text: str) -> Sampled:
     table = json.loads(text)
+    on = {name: table.pop(name) for name in _OF_INPUTS if name in table}
     if "zoo" in table:
         from ..targets.zoo import zoo
 
         zoo(table["zoo"])  # an expression is no name
-        return _from_text(table["zoo"], table.get("noise"))
+        return _from_text(table["zoo"], table.get("noise")).on(**on)
     kind = table.pop("kind", "Target")
-    return KINDS[kind](**table)
+    return KINDS[kind](**table).on(**on)

@@ -47,6 +47,8 @@ async def start(request: Request, wanted: RunRequest) -> Response:
     if unknown:
         there = f"Choose from {', '.join(known)}." if known else "No algorithm covers this target."
         return mistaken(f"these algorithms cannot be watched here: {', '.join(unknown)}. {there}")
+    if wanted.view == "time" and (wanted.inputs, wanted.directions) != ("gaussian", "random"):
+        return mistaken("neurons move on Gaussian inputs with random directions only")
     axis = "time" if wanted.view == "time" else found["axis"]
     given = {**wanted.model_dump(), "axis": axis, "quantity": _QUANTITIES[axis]}
     run = desk.runs.start(address_of(request), given)

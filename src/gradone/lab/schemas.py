@@ -42,6 +42,8 @@ class RunRequest(BaseModel):
         min_length=1, max_length=12, examples=[["random_features"], ["sgd"]]
     )
     top: float | None = Field(None, gt=0.05, le=50, allow_inf_nan=False)
+    inputs: Literal["gaussian", "rademacher", "uniform", "laplace", "sphere"] = "gaussian"
+    directions: Literal["random", "axes"] = "random"
     client: str = Field("", max_length=40)
 
 

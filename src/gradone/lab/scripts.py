@@ -106,9 +106,11 @@ def _race_script(parameters: Mapping[str, Any]) -> str:
     target = find_target(given["target"], given["noise"])
     grid, where = (axis.tolist() for axis in race_places(target, given["top"]))
     axis, d, first = given["axis"], given["d"], given["seed"]
+    law = (given.get("inputs", "gaussian"), given.get("directions", "random"))
+    on = "" if law == ("gaussian", "random") else f".on({law[0]!r}, {law[1]!r})"
     return (
         _head(f"A race: {', '.join(card.label for card in cards)}")
-        + f"target = {_target(given['target'], given['noise'])}\n"
+        + f"target = {_target(given['target'], given['noise'])}{on}\n"
         + f"algorithms = {[card.name for card in cards]!r}\n"
         + f"seeds = range({first}, {first + given['seeds']})\n"
         + f"grid = {grid!r}  # of the theories\n"

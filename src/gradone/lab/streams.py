@@ -12,6 +12,7 @@ import numpy as np
 from ..base.children import Task
 from ..base.errors import GradoneError
 from ..targets.hierarchy import HierarchicalTarget
+from ..targets.on_inputs import without_inputs
 from . import neurons
 from .contestants import moving, named, source_color, source_label
 from .predictions import finite
@@ -29,7 +30,8 @@ def stream(parameters: Mapping[str, Any]) -> Iterator[Event]:
     Parameters
     ----------
     parameters : mapping
-        ``target``, ``noise``, ``d``, ``seed``, ``seeds``, ``view``, ``algorithms``, ``top``.
+        ``target``, ``noise``, ``d``, ``seed``, ``seeds``, ``view``, ``algorithms``, ``top``,
+        ``inputs``, ``directions``.
     """
     yield from (trained if parameters["view"] == "time" else raced)(parameters)
 
@@ -76,7 +78,8 @@ def line_ups(
     from ..experiments.entrants import line_up
     from ..targets.naming import find_target
 
-    target = find_target(parameters["target"], parameters["noise"])
+    found = find_target(parameters["target"], parameters["noise"])
+    target = found.on(parameters.get("inputs"), parameters.get("directions", "random"))
     names = [card.name for card in named(parameters["algorithms"])]
     grid, places = race_places(target, parameters["top"])
     sizes: dict[str, Any] = {"d": parameters["d"], "grid": grid, "points": places}
@@ -95,7 +98,7 @@ def race_places(target: Any, top: float | None) -> tuple[np.ndarray, np.ndarray]
     from ..experiments.places import default_places
 
     grid, places = default_places(target)
-    if not isinstance(target, HierarchicalTarget):
+    if not isinstance(without_inputs(target), HierarchicalTarget):
         grid = grid[::2]  # both ends stay; a reader waits for every point
     if top:
         grid, places = (axis * top / axis[-1] for axis in (grid, places))

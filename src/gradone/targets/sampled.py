@@ -12,6 +12,7 @@ from numpy.typing import DTypeLike
 
 from ..base.errors import BadData
 from ..base.memory import require_memory
+from .inputs import Law
 from .sampling import DataSet, Labeler, Role, Sample, block_rows
 
 
@@ -21,6 +22,8 @@ class Sampled(ABC):
     noise: float
     kind: ClassVar[tuple[str, str]]
     """What a person calls one target of the class, and several of them."""
+    inputs: Law | None = None
+    """Law of the rows; None is the standard Gaussian one."""
 
     @abstractmethod
     def realization(self, d: int, *, seed: int = 0, replicate: int = 0) -> Labeler:
@@ -35,6 +38,8 @@ class Sampled(ABC):
         replicate: int = 0,
         dtype: DTypeLike = np.float64,
         role: Role = "data",
+        inputs: Law | str | None = None,
+        directions: Any = "random",
     ) -> Sample:
         """Independent samples of the target.
 
@@ -48,6 +53,8 @@ class Sampled(ABC):
             float64, or float32 for the same numbers rounded (W_star stays float64).
         role : str
             ``"test"`` gives fresh rows with the same hidden directions.
+        inputs, directions
+            Law of the rows and hidden directions, as of :meth:`on`.
 
         Examples
         --------
@@ -56,7 +63,8 @@ class Sampled(ABC):
         >>> s.X.shape, s.y.shape, s.W_star.shape
         ((100, 20), (100,), (1, 20))
         """
-        return self._data(n, d, None, seed, replicate, dtype, role).read(n)
+        on = self.on(inputs, directions)
+        return on._data(n, d, None, seed, replicate, dtype, role).read(n)
 
     def stream(
         self,
@@ -68,6 +76,8 @@ class Sampled(ABC):
         replicate: int = 0,
         dtype: DTypeLike = np.float64,
         role: Role = "data",
+        inputs: Law | str | None = None,
+        directions: Any = "random",
     ) -> Iterator[Sample]:
         """Same numbers as :meth:`sample`, at most `chunk` rows at a time.
 
@@ -78,8 +88,32 @@ class Sampled(ABC):
         [10, 10, 5]
         """
         # Checked here and not in the generator: a mistake must not wait for the first chunk.
-        data = self._data(n, d, whole_number("chunk", chunk), seed, replicate, dtype, role)
+        on = self.on(inputs, directions)
+        data = on._data(n, d, whole_number("chunk", chunk), seed, replicate, dtype, role)
         return (data.read(chunk) for _ in range(0, n, chunk))
+
+    def on(self, inputs: Law | str | None = None, directions: Any = "random") -> Sampled:
+        """The target on inputs of another law, wherever a target is asked for.
+
+        Parameters
+        ----------
+        inputs : law of ``gradone.inputs`` or its text, optional
+            Law of the rows; standard Gaussian by default.
+        directions : "random", "axes", "eigenvectors", sequence of int, or array (r, d)
+            Hidden directions: uniform; the first coordinates; the leading eigenvectors of the
+            covariance; these coordinates, from 0; or these rows.
+
+        Examples
+        --------
+        >>> from gradone import Target
+        >>> Target("z1*z2").on("uniform", directions=[3, 0])
+        Target('z1*z2').on(inputs.uniform(), (3, 0))
+        >>> Target("z1*z2").on()
+        Target('z1*z2')
+        """
+        from .on_inputs import on_inputs
+
+        return on_inputs(self, inputs, directions)
 
     def _data(
         self,
@@ -107,8 +141,17 @@ class Sampled(ABC):
         require_memory(
             held * width * kind.itemsize + blocks, f"{held} rows of {width} numbers", remedy
         )
+        if (rows := None if self.inputs is None else self.inputs.rows_of(role)) and n > rows:
+            raise BadData(f"there are {rows} rows of these inputs for role={role!r}, got n = {n}")
         return DataSet(
-            labeler, n, seed=seed, replicate=replicate, noise=self.noise, dtype=kind, role=role
+            labeler,
+            n,
+            seed=seed,
+            replicate=replicate,
+            noise=self.noise,
+            dtype=kind,
+            role=role,
+            inputs=self.inputs,
         )
 
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from ..base.errors import BadData
 from ..base.seeds import stream
+from .inputs import LAWS, Law
 
 BLOCK_NUMBERS = 2**18  # 2 MB of float64: stays in cache while the labels are computed
 BLOCK_ROWS = 2**12  # for small d, so that a small sample does not pay for a large block
@@ -25,12 +26,12 @@ Labels = tuple[np.ndarray, tuple[np.ndarray, ...]]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Sample:
-    """Gaussian inputs, their labels, and the hidden directions that made them.
+    """Inputs, their labels, and the hidden directions that made them.
 
     Parameters
     ----------
     X : ndarray (n, d)
-        Inputs, rows independent and N(0, I).
+        Inputs, rows independent; N(0, I) unless another law was chosen.
     y : ndarray (n,)
         Labels.
     W_star : ndarray (r, d)
@@ -122,6 +123,8 @@ class DataSet:
         float64, or float32 for the same numbers rounded.
     role : str
         ``"data"``, or ``"test"`` for fresh rows with the same hidden directions.
+    inputs : Law, optional
+        Law of the rows; standard Gaussian by default.
     """
 
     def __init__(
@@ -134,12 +137,15 @@ class DataSet:
         noise: float,
         dtype: np.dtype[Any],
         role: Role = "data",
+        inputs: Law | None = None,
     ) -> None:
         self.labeler, self.n, self.noise, self.dtype = labeler, n, noise, dtype
         self.d = labeler.W_star.shape[1]
         self.rows = block_rows(self.d)
         cell = {"d": self.d, "replicate": replicate}
-        self._inputs = stream(seed, role, **cell)
+        self._fill = (inputs or LAWS["gaussian"]()).source(
+            self.d, seed=seed, replicate=replicate, role=role
+        )
         of = {} if role == "data" else {"of": role}
         self._noises = stream(seed, "noise", **cell, **of)
         self._latent = stream(seed, "latent", **cell, **of)
@@ -160,7 +166,7 @@ class DataSet:
             elif count - done >= self.rows and self.dtype == np.float64:
                 # Whole block: drawn in place, nothing is copied.
                 block = slice(done, done + self.rows)
-                self._inputs.standard_normal(out=part.X[block])
+                self._fill(part.X[block])
                 self._store(part, block, self._label(part.X[block]))
                 done += self.rows
             else:
@@ -191,7 +197,7 @@ class DataSet:
         X = self._buffer
         needed = min(self.rows, self.n - self._block * self.rows)
         X[needed:] = 0.0
-        self._inputs.standard_normal(out=X[:needed])
+        self._fill(X[:needed])
         y, features = self._label(X)
         return Sample(
             X[:needed], y[:needed], self.labeler.W_star, tuple(f[:needed] for f in features)

@@ -10,6 +10,7 @@ import numpy as np
 from ..base.curves import curve
 from ..base.errors import OutOfRegime
 from ..base.registry import Registry
+from ..targets.on_inputs import OnInputs, Situation
 from ..targets.sampled import Sampled
 from ..targets.target import Target
 
@@ -55,10 +56,19 @@ class Theory(ABC):
     """Time of one point on one core, to a factor of a few."""
     kinds: ClassVar[tuple[type[Sampled], ...]] = (Target,)
     """Classes of targets that `obstacle` may be asked about."""
+    laws: ClassVar[tuple[Situation, ...]] = ("gaussian", "delocalized")
+    """Laws of the inputs that it covers, as :attr:`.OnInputs.situation` names them. Of those two
+    it is told the target alone, of others the target on its inputs."""
+    whitens: ClassVar[bool] = False
+    """Whether a covariance is covered by the reduced target, for whoever whitens the inputs."""
 
     @abstractmethod
     def obstacle(self, target: Any) -> str | None:
         """Why the theory does not cover a target, as a clause without a full stop, or None."""
+
+    def obstacle_of_inputs(self, target: OnInputs) -> str | None:
+        """Why the theory does not cover inputs of one of its `laws`, or None."""
+        return None
 
     @abstractmethod
     def predict(self, target: Any, *_: Any, **axes: Any) -> xr.Dataset:
@@ -97,12 +107,38 @@ def obstacle(theory: Theory, target: Sampled) -> str | None:
     >>> obstacle(Example(), Target("z")) is None
     True
     """
+    if isinstance(target, OnInputs):
+        return obstacle(theory, target.target) or _obstacle_of_inputs(theory, target)
     if not isinstance(target, theory.kinds):
         known = " or ".join(kind.kind[1] for kind in theory.kinds)
         return f"it covers {known}, and this is {target.kind[0]}"
     if isinstance(target, Target) and target.q and not theory.latent:
         return "the target has latent noise inside its formula"
     return theory.obstacle(target)
+
+
+def _obstacle_of_inputs(theory: Theory, target: OnInputs) -> str | None:
+    covered = (*theory.laws, "covariance") if theory.whitens else theory.laws
+    if target.situation not in covered:
+        return target.situation_in_words
+    return theory.obstacle_of_inputs(target)
+
+
+def seen(theory: Theory, target: Sampled) -> tuple[Any, str]:
+    """What a theory is told in place of a target on its inputs, and what a reader must know."""
+    if not isinstance(target, OnInputs):
+        return target, ""
+    if target.situation == "covariance" and theory.whitens:
+        return target.reduced, (
+            "The target is that of whitened inputs: the curve is for who knows the covariance, and "
+            "a bound for who does not."
+        )
+    if target.situation == "delocalized":
+        return target.target, (
+            "Random directions see Gaussian projections up to corrections of order 1/d: the curve "
+            "is that of Gaussian inputs."
+        )
+    return (target.target if target.situation == "gaussian" else target), ""
 
 
 def refusal(theory: Theory, target: Sampled, reason: str) -> OutOfRegime:
@@ -113,4 +149,7 @@ def refusal(theory: Theory, target: Sampled, reason: str) -> OutOfRegime:
         if name != theory.name and not obstacle(THEORIES[name](), target)
     ]
     do = f"Theories that do: {', '.join(others)}." if others else "No other theory does."
+    if isinstance(target, OnInputs) and not obstacle(theory, target.target):
+        way = "Use directions='random', or simulate." if target.are_axes else "Simulate instead."
+        return OutOfRegime(f"'{theory.name}' does not cover these inputs: {reason}. {way} {do}")
     return OutOfRegime(f"'{theory.name}' does not cover this target: {reason}. {do}")

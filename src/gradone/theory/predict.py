@@ -12,10 +12,11 @@ import numpy as np
 from ..base.axes import axis_values
 from ..base.curves import STATUS, check_curve
 from ..base.errors import BadData, NotConverged, no_such_parameter
+from ..targets.on_inputs import OnInputs
 from ..targets.sampled import Sampled
 from ..targets.target import Target, as_target
 from ..targets.training import parameters_of
-from ._registry import THEORIES, Theory, obstacle, refusal
+from ._registry import THEORIES, Theory, obstacle, refusal, seen
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -26,6 +27,8 @@ def predict(
     name: str,
     *,
     on_failure: Literal["raise", "mark"] = "raise",
+    inputs: Any = None,
+    directions: Any = "random",
     **axes: Any,
 ) -> xr.Dataset:
     """Curve of a theory, as :func:`gradone.predict` gives it.
@@ -39,18 +42,21 @@ def predict(
     if on_failure not in ("raise", "mark"):
         raise BadData(f"on_failure must be 'raise' or 'mark', got {on_failure!r}")
     theory: Theory = THEORIES[name]()
-    target = as_target(target)
+    target = as_target(target).on(inputs, directions)
     arguments = checked_axes(theory, axes)
     if reason := obstacle(theory, target):
         raise refusal(theory, target, reason)
+    told, note = seen(theory, target)
     try:
-        found = theory.predict(target, **arguments)
+        found = theory.predict(told, **arguments)
     except NotConverged:
         if on_failure == "raise":
             raise
-        found = _point_by_point(theory, target, arguments)
-    if isinstance(target, Target):
+        found = _point_by_point(theory, told, arguments)
+    if isinstance(target, Target | OnInputs):
         found.attrs["target"] = target.text  # also where its mean was taken for it
+    if note:
+        found.attrs["notes"] = " ".join(filter(None, [found.attrs.get("notes", ""), note]))
     check_curve(found)
     return settled(found, name, on_failure)
 

@@ -4,6 +4,7 @@ const DEFAULTS = {
   tab: "target", target: "He2(z1) + sign(z1*z2*z3)", noise: "",
   theory: "", top: "", sliders: "", predicted: "",
   view: "samples", algorithms: "", d: "", seeds: "1", seed: "0", quantity: "", shown: "", run: "",
+  inputs: "gaussian", directions: "random",
   plan_d: "1000", plan_n: "5000", plan_width: "1000", page: "1",
   colors: "light", size: "desk",
 };

@@ -16,6 +16,7 @@ const NUMBERS = [
   ["watch-seeds", "seeds"],
   ["watch-seed", "seed"],
 ];
+const LAWS = ["inputs", "directions"];
 const SIZES = { time: "400", kappa: "64", alpha: "200" };
 
 export function startWatch() {
@@ -28,6 +29,8 @@ export function startWatch() {
   byId("seed-shown").addEventListener("change", () => change({ shown: byId("seed-shown").value }));
   for (const [id, key] of NUMBERS)
     byId(id).addEventListener("change", () => change({ [key]: byId(id).value }));
+  for (const key of LAWS)
+    byId(`watch-${key}`).addEventListener("change", () => change({ [key]: byId(`watch-${key}`).value }));
   for (const one of document.querySelectorAll("input[name=view]")) {
     one.addEventListener("change", () => change({ view: one.value, algorithms: "", d: "" }));
   }
@@ -68,6 +71,8 @@ function list() {
   byId("watch-d").value = state.d || SIZES[axisNow()];
   byId("watch-seeds").value = state.seeds;
   byId("watch-seed").value = state.seed;
+  for (const key of LAWS) byId(`watch-${key}`).value = state[key];
+  byId("watch-laws").hidden = state.view === "time";
   const moving = sources.watched.map((one) => ({ ...one, is_there: true, is_first: true }));
   const rows = state.view === "time" ? moving : sources.race;
   const given = state.algorithms.split(",").filter(Boolean);
@@ -132,6 +137,7 @@ async function start() {
     target: state.target,
     noise: state.noise === "" ? null : Number(state.noise),
     ...numbers,
+    ...(state.view === "time" ? {} : { inputs: state.inputs, directions: state.directions }),
     view: state.view,
     algorithms,
     client: client(),

@@ -79,6 +79,7 @@ class BayesAMPTheory(Theory):
     seconds = 0.3
     regime = "n, d -> infinity with alpha = n/d fixed; Gaussian input; the link is known"
     latent = True
+    whitens = True
     cites = ("troiani2024limits", "aubin2018committee")
 
     def obstacle(self, target: Target) -> str | None:

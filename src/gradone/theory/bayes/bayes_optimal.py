@@ -84,6 +84,7 @@ class BayesOptimalTheory(Theory):
     seconds = 0.5
     regime = "n, d -> infinity with alpha = n/d fixed; Gaussian input; the link is known"
     latent = True
+    whitens = True
     cites = ("aubin2018committee", "troiani2024limits")
 
     def obstacle(self, target: Target) -> str | None:

@@ -10,6 +10,7 @@ import numpy as np
 from ...base.curves import curve
 from ...base.errors import BadData, OutOfRegime
 from ...targets.activation import Activation
+from ...targets.on_inputs import OnInputs
 from ...targets.target import Target
 from .._registry import THEORIES, Theory
 from ._features_losses import loss_points
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 LOSSES = ("square", "huber", "logistic", "hinge")
+_NODES = 60  # along each direction, for averages over coordinates that are not Gaussian
 LABELS = {
     "train_zero_one_error": (r"P(\hat y_i \ne y_i)", "share of wrong training labels"),
     "overlap": (r"\mathbb{E}[z \hat f]", "overlap of the prediction with the hidden directions"),
@@ -112,6 +114,13 @@ class RandomFeaturesTheory(Theory):
     )  # fmt: skip
 
     latent = True
+    laws = ("gaussian", "delocalized", "axes")
+
+    def obstacle_of_inputs(self, target: OnInputs) -> str | None:
+        """Why the theory does not cover inputs of one of its laws, or None."""
+        if target.situation == "axes" and target.target.q:
+            return "the target has latent noise, whose mean is known for Gaussian z alone"
+        return None
 
     def obstacle(self, target: Target) -> str | None:
         """Why the theory does not cover a target, or None."""
@@ -119,7 +128,7 @@ class RandomFeaturesTheory(Theory):
 
     def predict(
         self,
-        target: Target,
+        target: Target | OnInputs,
         *,
         alpha: Any,
         width_ratio: Any,
@@ -133,6 +142,14 @@ class RandomFeaturesTheory(Theory):
         outliers: tuple[float, float] | None = None,
     ) -> xr.Dataset:
         """Errors at each alpha, width ratio and ridge."""
+        if isinstance(target, OnInputs):
+            if loss != "square" or flips or outliers is not None:
+                raise OutOfRegime(
+                    "where directions are coordinates of these inputs the theory covers "
+                    "loss='square' without flips and outliers: only the linear weight and the "
+                    "variance of the labels count there"
+                )
+            target = _gaussian_twin(target)
         _check(target, loss, kernel, width_ratio, ridge, delta, flips, outliers)
         if target.q and (loss != "square" or outliers is not None):
             raise OutOfRegime(
@@ -171,6 +188,17 @@ class RandomFeaturesTheory(Theory):
             } | extra,
             labels=LABELS,
         )  # fmt: skip
+
+
+def _gaussian_twin(target: OnInputs) -> Target:
+    """Gaussian target with the mean, linear weights and variance of one on other inputs [LR-3]."""
+    z, weights = target.z_rule(_NODES)
+    y = np.asarray(target.target.mean(z), np.float64)
+    mean, linear = float(weights @ y), (weights * y) @ z
+    rest = max(float(weights @ y**2) - mean**2 - float(linear @ linear), 0.0)
+    terms = [f"{mean:.17g}", *(f"({c:.17g})*z{i}" for i, c in enumerate(linear, start=1))]
+    terms.append(f"{math.sqrt(rest / 2):.17g}*He2(z1)")
+    return Target(" + ".join(terms), noise=target.noise)
 
 
 def _check(

@@ -17,12 +17,13 @@ from ...targets.activation import Activation
 from ...targets.language.expression import Expression
 from ...targets.language.functions import substitute
 from ...targets.language.tree import Number, Variable, add
+from ...targets.on_inputs import OnInputs
 from ...targets.sampled import whole_number
 from ...targets.target import Target
 from ...targets.training import GEOMETRIES, LOSSES
 from .._inputs import nonnegative, number, positive
 from .._registry import THEORIES, Theory
-from ._particles import Field, Motion, Particles, finite_start, limit_start
+from ._particles import Field, Motion, Particles, Spread, finite_start, limit_start
 from ._smoothed import SmoothedActivation
 
 if TYPE_CHECKING:
@@ -125,6 +126,21 @@ class MeanField(Theory):
     regime = "width -> infinity, then d -> infinity, with steps so small that step times d -> 0"
     cites = ("rotskoff2018particles", "mei2018meanfield", "chizat2018global", "abbe2022merged")
     latent = True
+    laws = ("gaussian", "delocalized", "covariance", "axes", "mixture")
+
+    def obstacle_of_inputs(self, target: OnInputs) -> str | None:
+        """Why the flow is not closed in the projections, or None."""
+        if target.situation in ("axes", "mixture") and target.target.q:
+            return "the target has latent noise, whose mean is known for Gaussian z alone"
+        if target.situation == "covariance" and not target.are_axes:
+            return "the directions are not eigenvectors of the covariance: z alone is not closed"
+        if target.situation != "mixture":
+            return None
+        if target.directions != "axes" or not target.inputs.is_standard_elsewhere:  # type: ignore[attr-defined]
+            return "its mixtures have directions='axes' and standard coordinates besides"
+        if target.inputs.width > target.r:  # type: ignore[attr-defined]
+            return "its mixtures have their means in the span of the directions"
+        return None
 
     def obstacle(self, target: Target) -> str | None:
         """Why the theory does not cover a target, or None."""
@@ -134,7 +150,7 @@ class MeanField(Theory):
 
     def predict(
         self,
-        target: Target,
+        target: Target | OnInputs,
         *,
         time: Any,
         activation: str | Activation = "relu(z)",
@@ -170,10 +186,14 @@ class MeanField(Theory):
         count = whole_number("particles", particles)
         times = np.asarray(time)
         order = np.argsort(times)
-        solve = _Solver(target, sigma, motion, times[order], is_limit=math.isinf(d))
+        law = None
+        if isinstance(target, OnInputs):
+            law, target = target, target.target
+            _check_motion(law, motion, d)
+        solve = _Solver(law or target, sigma, motion, times[order], is_limit=math.isinf(d))
         if math.isinf(d):
-            start, shares = limit_start(readout, b, target.r, _LAW)
-            other = limit_start(readout, b, target.r, _LAW - 2)
+            start, shares = solve.start(*limit_start(readout, b, target.r, _LAW))
+            other = solve.start(*limit_start(readout, b, target.r, _LAW - 2))
         else:
             start, shares = finite_start(readout, b, target.r, d, count, 0)
             other = finite_start(readout, b, target.r, d, count, 1)
@@ -221,7 +241,9 @@ class MeanField(Theory):
             labels=LABELS,
         )  # fmt: skip
         last = np.abs(fine.values["overlap"][-1]).max(axis=0, initial=0.0)
-        if notes := _notes(target, sigma, b, float(np.abs(start.a).max()), d, last):
+        if law is None and (
+            notes := _notes(target, sigma, b, float(np.abs(start.a).max()), d, last)
+        ):
             found.attrs["notes"] = " ".join(notes)
         return found
 
@@ -238,26 +260,37 @@ class _Solver:
 
     def __init__(
         self,
-        target: Target,
+        target: Target | OnInputs,
         sigma: Activation,
         motion: Motion,
         times: np.ndarray,
         *,
         is_limit: bool,
     ) -> None:
-        self._target, self._sigma, self._motion, self._times = target, sigma, motion, times
+        self._law = target if isinstance(target, OnInputs) else None
+        self._target: Target = target.target if isinstance(target, OnInputs) else target
+        self._spread = _spread(self._law)
+        self._sigma, self._motion, self._times = sigma, motion, times
         self._coarser = 1.0 if is_limit else _FINITE_COARSER
         self._tolerance = _TOLERANCE if is_limit else _FINITE_TOLERANCE
+
+    def start(self, particles: Particles, shares: np.ndarray) -> tuple[Particles, np.ndarray]:
+        """Particles in the variables of the flow: under a covariance H = 0 in place of s = 1."""
+        if self._spread:
+            particles = particles._replace(s=np.zeros_like(particles.s))
+        return particles, shares
 
     def __call__(self, start: Particles, shares: np.ndarray, *, coarse: bool) -> _Solution:
         """Solution at the times, in their order."""
         from scipy.integrate import solve_ivp
 
-        z, weights = _nodes(self._target, self._coarser * (_COARSER if coarse else 1.0))
+        coarser = self._coarser * (_COARSER if coarse else 1.0)
+        z, weights = _nodes_of_law(self._law, coarser) or _nodes(self._target, coarser)
         labels = np.asarray(self._target.mean(z), dtype=np.float64)
         field = Field(
             z, weights, labels, self._target.noise_variance.value,
             SmoothedActivation(self._sigma, 17 if coarse else 24), shares, self._motion,
+            self._spread,
         )  # fmt: skip
         N, r = start.u.shape
         cuts = np.cumsum([N, N, N * r])
@@ -297,6 +330,8 @@ class _Solver:
         missing = len(self._times) - len(done)
         blank = Particles(*(np.full_like(part, np.nan) for part in start))
         a, b, u, s = (np.stack(parts) for parts in zip(*done, *[blank] * missing, strict=True))
+        if self._spread:
+            s = np.stack([self._spread(H) for H in s])
         risk = np.array([field.risk(p) for p in done] + [math.nan] * missing)
         values = {"test_mse": risk, "overlap": u, "orthogonal_norm": s, "readout": a, "bias": b}
         why = f"the weights grow without bound near time {latest:.4g}" if missing else ""
@@ -307,6 +342,34 @@ def _is_spherical(geometry: str) -> bool:
     if one_of("geometry", geometry, GEOMETRIES) == "projected":
         raise BadData("a flow has no projected geometry: use 'spherical', which is its limit")
     return geometry == "spherical"
+
+
+def _check_motion(law: OnInputs, motion: Motion, d: float) -> None:
+    """Refuse what is known for Gaussian inputs alone, where the law has a spread of its own."""
+    if law.situation == "covariance" and (
+        motion.weight_decay or motion.temperature or motion.is_spherical or math.isfinite(d)
+    ):
+        raise OutOfRegime(
+            "under a covariance the flow is known from u = 0, without weight decay of the first "
+            "layer, temperature or sphere; leave d, weight_decay, temperature and geometry out"
+        )
+
+
+def _spread(law: OnInputs | None) -> Spread | None:
+    if law is None or law.situation != "covariance":
+        return None
+    own, others = law.eigenvalues
+    return Spread(others, len(own) + len(others))
+
+
+def _nodes_of_law(law: OnInputs | None, coarser: float) -> tuple[np.ndarray, np.ndarray] | None:
+    """Points and weights of the projections of inputs that are not standard Gaussian."""
+    if law is None:
+        return None
+    if law.situation == "covariance":
+        z, weights = _nodes(law.reduced, coarser)
+        return z * np.sqrt(law.eigenvalues[0]), weights
+    return law.z_rule(2 * max(4, round(_SMOOTH[law.r] / coarser / 2)))
 
 
 def _nodes(target: Target, coarser: float) -> tuple[np.ndarray, np.ndarray]:
