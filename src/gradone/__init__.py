@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from .experiments.run import run as run
     from .experiments.simulate import simulate as simulate
     from .experiments.spec import Experiment as Experiment
+    from .experiments.watch import Monitor as Monitor
+    from .experiments.watch import watch as watch
     from .report.study import study as study
     from .targets.activation import Activation as Activation
     from .targets.hierarchical import Might as Might
@@ -58,6 +60,7 @@ _PUBLIC = {
     "Experiment": "experiments.spec",
     "GradoneError": "base.errors",
     "Might": "targets.hierarchical",
+    "Monitor": "experiments.watch",
     "NotConverged": "base.errors",
     "OutOfRegime": "base.errors",
     "Panels": "charts",
@@ -81,6 +84,7 @@ _PUBLIC = {
     "run": "experiments.run",
     "simulate": "experiments.simulate",
     "study": "report.study",
+    "watch": "experiments.watch",
     "zoo": "targets.zoo",
 }
 _ROOMS = (

@@ -4,9 +4,9 @@ import gradone as gd
 
 NAMES = """
 Activation Algorithm Analysis BadData Chart Committee Estimate Experiment GradoneError Might
-NotConverged OutOfRegime Panels Plan QuadraticForms Sample Sight Student Target TargetError
+Monitor NotConverged OutOfRegime Panels Plan QuadraticForms Sample Sight Student Target TargetError
 TargetSyntaxError TooLarge Tree __version__ analyze cite compare draw inputs plan predict run
-simulate study zoo
+simulate study watch zoo
 """.split()
 
 
