@@ -31,7 +31,7 @@ def test_list_as_json():
     result = runner.invoke(app, ["list", "--json"])
     assert result.exit_code == 0
     found = json.loads(result.stdout)
-    kinds = "functions targets algorithms theories learners charts figures commands"
+    kinds = "functions targets inputs algorithms theories learners charts figures commands"
     assert list(found) == kinds.split()
     assert [target["name"] for target in found["targets"]] == list(gd.zoo())
     assert list(found["algorithms"]) == list(gd.algorithms.ALGORITHMS)
