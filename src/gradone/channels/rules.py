@@ -1,29 +1,68 @@
-"""Which rule averages over the labels of a target: an exact one where one covers it."""
+"""Which rule answers: an exact one where one covers the target, else the general one.
+
+Every rule says with `covers` which targets or labels it is meant for; here they stand in the order
+in which they are asked. The tables in ``benchmarks/`` show what each exact rule is worth.
+"""
 
 from __future__ import annotations
 
-from ..targets.target import Target
-from .averages.boxes import Boxes
-from .averages.exact import ExactAverages
-from .averages.known import KnownAverages
-from .averages.latent import MOST, JointAverages, ProbabilityAverages
-from .samples.probabilities import label_probabilities
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-Rule = KnownAverages | ExactAverages | JointAverages | ProbabilityAverages
+if TYPE_CHECKING:
+    from ..targets.target import Target
+    from .averages.moments import AverageRule
+    from .conditional.label import ConditionalRule, Grams, Label
+
+# Rooms above ask one of these questions, seldom all: each loads its own rules.
 
 
-def channel_averages(target: Target) -> Rule:
+def channel_averages(target: Target) -> AverageRule:
     """Averages over the labels of a target.
 
     Examples
     --------
+    >>> from gradone import Target
     >>> [type(channel_averages(Target(text))).__name__ for text in ("sign(z1*z2)", "z1*z2")]
-    ['ExactAverages', 'KnownAverages']
+    ['BoxAverages', 'KnownAverages']
     """
-    if Boxes.covers(target):
-        return ExactAverages(target, Boxes(target))
-    if not target.q:
-        return KnownAverages(target)
-    if target.r <= MOST and label_probabilities(target) is not None:
-        return ProbabilityAverages(target)
-    return JointAverages(target)
+    from .averages.box_averages import BoxAverages
+    from .averages.known import KnownAverages
+    from .averages.latent import JointAverages, ProbabilityAverages
+
+    rules: tuple[type[AverageRule], ...] = (
+        BoxAverages,
+        ProbabilityAverages,
+        JointAverages,
+        KnownAverages,
+    )
+    return next(rule for rule in rules if rule.covers(target))(target)
+
+
+def conditional_moments(label: Label, orders: Sequence[int]) -> Grams | None:
+    """Matrices T_k of a label, nothing being known; None if no rule can keep variables latent.
+
+    Examples
+    --------
+    >>> from gradone.channels.conditional.label import Label
+    >>> from gradone.targets.language.expression import Expression
+    >>> found = conditional_moments(Label(Expression("z**2"), 0.0), [1, 2])
+    >>> [round(float(found[k].value[0, 0]), 6) for k in (1, 2)]
+    [0.0, 1.0]
+    """
+    from .conditional.atoms import BetweenPlanes, Indicators
+    from .conditional.branches import Branches
+    from .conditional.noisy_line import NoisyLine
+    from .conditional.slicing import Slices
+
+    rules: tuple[type[ConditionalRule], ...] = (
+        BetweenPlanes,
+        Indicators,
+        Branches,
+        NoisyLine,
+        Slices,
+    )
+    for rule in rules:
+        if rule.covers(label) and (found := rule.grams(label, orders)) is not None:
+            return found
+    return None

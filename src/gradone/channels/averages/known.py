@@ -12,6 +12,7 @@ import numpy as np
 from ...base.estimate import Estimate
 from ...targets.signed_permutations import symmetries
 from ...targets.target import Target
+from ..rules import channel_averages
 from .general import ChannelAverages
 from .moments import FRAME, PERFECT, Averages, invariant_maps
 from .rest import rest_given
@@ -49,6 +50,11 @@ class KnownAverages:
     >>> round(float(4 * J / (1 + 4 * J)), 5)
     0.64384
     """
+
+    @staticmethod
+    def covers(target: Target) -> bool:
+        """Whether there is no latent noise."""
+        return not target.q
 
     def __init__(self, target: Target) -> None:
         self.target = target
@@ -107,8 +113,6 @@ class KnownAverages:
         if rest is None:
             inner = ChannelAverages(self.target, rows)
             return _Part(inner, inner.free, P, weight, 1.0)
-        from ..rules import channel_averages  # the rest has a rule of its own
-
         free = np.eye(len(P))[rest.axes]
         return _Part(channel_averages(rest.target), free, P, weight, rest.scale)
 

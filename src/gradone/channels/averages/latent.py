@@ -24,7 +24,7 @@ from ...targets.frame import natural_frame
 from ...targets.symmetries import label_symmetries
 from ...targets.target import Target
 from ..samples.grids import lattice, root
-from ..samples.probabilities import Probabilities
+from ..samples.probabilities import Probabilities, label_probabilities
 from .known import KnownAverages
 from .moments import Averages
 
@@ -33,7 +33,7 @@ _STEPS = {0: 1.0, 1: 0.1, 2: 0.3, 3: 0.5}  # of prior means, by the number of le
 _NODES = {1: 0.1, 2: 0.2, 3: 0.35}  # steps of z in units of its prior, by the number of directions
 _COARSE = 1.6  # how much larger they are in a coarse rule
 _UNLEARNED = 1e-9
-MOST = 3  # directions for which the product of two lattices is affordable
+_MOST = 3  # directions for which the product of two lattices is affordable
 
 
 class JointAverages:
@@ -44,6 +44,11 @@ class JointAverages:
     target : Target
         Target with latent noise, of up to four variables.
     """
+
+    @staticmethod
+    def covers(target: Target) -> bool:
+        """Whether there is latent noise."""
+        return target.q > 0
 
     def __init__(self, target: Target) -> None:
         framed = natural_frame(target.joint)
@@ -111,6 +116,11 @@ class ProbabilityAverages:
     >>> round(float(channel.at(np.zeros((1, 1))).information[0, 0] * np.pi), 6)
     1.333333
     """
+
+    @staticmethod
+    def covers(target: Target) -> bool:
+        """Whether labels have known probabilities, of few enough directions."""
+        return target.r <= _MOST and label_probabilities(target) is not None
 
     def __init__(self, target: Target) -> None:
         self.target = target

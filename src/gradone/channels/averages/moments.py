@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from ...base.estimate import Estimate
+from ...targets.target import Target
 from .tables import index_pairs
 
 FRAME = 1e-9  # size of what counts as rounding off the diagonal
@@ -34,6 +36,37 @@ class Averages(NamedTuple):
             self.log_evidence + factor * other.log_evidence,
             self.test_mse + factor * other.test_mse,
         )
+
+
+class AverageRule(Protocol):
+    """A way to average over the labels of the targets that it covers."""
+
+    def __init__(self, target: Target) -> None: ...
+
+    @staticmethod
+    def covers(target: Target) -> bool:
+        """Whether the rule is meant for such a target."""
+        ...
+
+    def at(self, M: np.ndarray, *, coarse: bool = False) -> Averages:
+        """Averages at the overlap matrix `M`."""
+        ...
+
+    def estimate(self, M: np.ndarray) -> tuple[Averages, list[Averages]]:
+        """Averages at `M` with all corrections, and what each source of error changes in them."""
+        ...
+
+    def responses(self, M: np.ndarray) -> np.ndarray:
+        """Derivative of J, (r, r, r, r)."""
+        ...
+
+    def growth(self, M: np.ndarray, **rule: Any) -> np.ndarray:
+        """Means of products of entries of the growth matrix, (r, r, r, r)."""
+        ...
+
+    def label_error(self, M: np.ndarray) -> Estimate:
+        """Probability that the most probable value of a discrete label is wrong."""
+        ...
 
 
 def scaled(a: Averages, factor: float) -> Averages:

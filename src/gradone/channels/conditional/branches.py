@@ -27,6 +27,7 @@ from ...calculus.hermite import (
 from ...calculus.line import gauss_legendre
 from ...calculus.monotone import Family, MonotonePieces, inverse, monotone_pieces
 from .gram import OutputGram
+from .label import Grams, Label
 
 _MAX_PAIRS = 1 << 20
 _NODES = (6, 10, 16, 24)
@@ -73,12 +74,29 @@ class RootBudget:
         return True
 
 
+class Branches:
+    """Exact rule for functions of one variable without noise."""
+
+    @staticmethod
+    def covers(label: Label) -> bool:
+        """Whether there is one variable, and no noise."""
+        return label.f.r == 1 and not label.noise and not label.latent
+
+    @staticmethod
+    def grams(label: Label, orders: Sequence[int]) -> Grams | None:
+        """Matrices T_k; None if the function has too many branches."""
+        f, slope = label.f, label.f.derivative()
+        return branch_grams(
+            lambda z: f(z[..., None]), lambda z: slope(z[..., None]), f.kinks, orders
+        )
+
+
 def branch_grams(
     g: Function,
     slope: Function,
     breaks: Sequence[float],
     orders: Sequence[int],
-) -> dict[int, OutputGram] | None:
+) -> Grams | None:
     r"""Matrices :math:`T_k` (1 x 1) of a function of one variable without noise [OG-1].
 
     None if the function has too many branches.
@@ -114,7 +132,7 @@ def family_grams(
     is_even: bool = False,
     tolerance: float = 0.0,
     budget: RootBudget | None = None,
-) -> list[dict[int, OutputGram] | None]:
+) -> list[Grams | None]:
     r"""Matrices :math:`T_k` (1 x 1) of many functions of one variable, each on its own [OG-1].
 
     None for those that have too many branches, or more than the budget allows.

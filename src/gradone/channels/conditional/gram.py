@@ -53,6 +53,15 @@ class OutputGram:
             error += float(jackknife_error(np.array([of(m) for m in self.replicates])))
         return Estimate(float(value), float(error), self.kind)
 
+    def mapped(self, matrix: np.ndarray) -> OutputGram:
+        """The same for features that are linear functions of these, with rows of `matrix`."""
+        size = np.abs(matrix)
+        return OutputGram(
+            matrix @ self.value @ matrix.T,
+            size @ np.broadcast_to(self.bias, self.value.shape) @ size.T,
+            None if self.replicates is None else matrix @ self.replicates @ matrix.T,
+        )
+
     def entry_error(self) -> np.ndarray:
         """Error of each entry, bias included."""
         if self.replicates is None:

@@ -19,10 +19,10 @@ from ...targets.language.tree import Node, variables
 from .branches import family_grams
 from .effort import Effort
 from .gram import OutputGram
+from .label import Grams
 from .labels import simpler_label
 from .noisy_line import noisy_family_grams
 
-Grams = dict[int, OutputGram]
 _OTHERWISE = 10_000  # roots that take as long as the other method for one row
 
 

@@ -23,7 +23,7 @@ from ...targets.language.rounding import with_rounding
 from ...targets.language.structure import is_piecewise_constant
 from ...targets.language.tree import Node
 from .gram import OutputGram
-from .over_known import Grams
+from .label import Grams
 from .slice_points import wide_points
 
 _STEP = 1e-2  # places closer than this need not be told apart

@@ -15,6 +15,7 @@ from ...calculus.hermite import hermite_table, line_end, normal_density, tail_en
 from ...calculus.line import gauss_legendre
 from ...calculus.monotone import Family
 from .gram import OutputGram
+from .label import Grams, Label
 
 _ENOUGH = 1e-12  # what may lie beyond the end of the line
 _NOTHING = 1e-8  # importance below which it does not matter any more
@@ -29,7 +30,21 @@ _FEW_VALUES = 8_000  # but of one function it takes less than by other methods
 _CHUNK = 1 << 12  # cells at once
 _WINDOW = 9.0  # beyond so many standard deviations a Gaussian has no weight
 Function = Callable[[np.ndarray], np.ndarray]
-Grams = dict[int, OutputGram]
+
+
+class NoisyLine:
+    """Exact rule for functions of one variable with noise."""
+
+    @staticmethod
+    def covers(label: Label) -> bool:
+        """Whether there is one variable, and noise that is added to the label."""
+        return label.f.r == 1 and label.noise > 0 and not label.latent
+
+    @staticmethod
+    def grams(label: Label, orders: Sequence[int]) -> Grams | None:
+        """Matrices T_k; None if the noise is too little to integrate over it."""
+        f = label.f
+        return noisy_line_grams(lambda z: f(z[..., None]), f.kinks, label.noise, orders)
 
 
 def noisy_line_grams(

@@ -13,6 +13,7 @@ from ...calculus.embedding import order_indices
 from ...calculus.sobol import SobolSequence, gaussian_points
 from .effort import Effort
 from .gram import SMALL, OutputGram, average, jackknife_error
+from .label import Grams
 
 _REACH = 5.5
 _DOUBLINGS = 3
@@ -33,7 +34,6 @@ _HALF = np.array(
     ]
 )
 _KRONROD = np.concatenate([_HALF[:0:-1] * [-1.0, 1.0, 1.0], _HALF])
-Grams = dict[int, OutputGram]
 # Values of the known, share of the points, how much each value counts (at most 1), what to spend.
 Method = Callable[[np.ndarray, int, np.ndarray, Effort], list[Grams]]
 

@@ -13,7 +13,9 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 
 from ...calculus.smoothing import smoothing_filter
+from ...targets.language.evaluate import evaluate_columns
 from .gram import OutputGram
+from .label import Grams, Label
 from .quantile_cells import first_points, sums_below, sums_over_cells
 from .slice_points import (
     MAX_KEPT,
@@ -38,6 +40,28 @@ Function = Callable[[Sequence[np.ndarray]], np.ndarray]
 _Products = tuple[np.ndarray, np.ndarray]  # a matrix, and the same with each replicate left out
 
 
+class Slices:
+    """The general rule, for any label without latent variables."""
+
+    @staticmethod
+    def covers(label: Label) -> bool:
+        """Whether nothing is latent."""
+        return not label.latent
+
+    @staticmethod
+    def grams(label: Label, orders: Sequence[int]) -> Grams:
+        """Matrices T_k with the error of their points and slices."""
+        tree = label.f.tree
+        return sliced_grams(
+            lambda columns: evaluate_columns(tree, lambda i: columns[i - 1]),
+            label.f.r,
+            orders,
+            noise=label.noise,
+            points=label.points,
+            scramble=label.scramble,
+        )
+
+
 def sliced_grams(
     g: Function,
     r: int,
@@ -46,7 +70,7 @@ def sliced_grams(
     noise: float = 0.0,
     points: int = 1 << 19,
     scramble: int = 0,
-) -> dict[int, OutputGram]:
+) -> Grams:
     r"""Matrices :math:`T_k` [OG-1] of any function of r variables, with or without noise.
 
     Parameters

@@ -111,10 +111,5 @@ def invariant_part(
 ) -> OutputGram:
     """T_k on the complement of a known subspace, with exact zeros where symmetry demands them."""
     for projector in _projectors(f, known, k, latent):
-        size = np.abs(projector)
-        gram = OutputGram(
-            projector @ gram.value @ projector.T,
-            size @ np.broadcast_to(gram.bias, gram.value.shape) @ size.T,
-            None if gram.replicates is None else projector @ gram.replicates @ projector.T,
-        )
+        gram = gram.mapped(projector)
     return gram

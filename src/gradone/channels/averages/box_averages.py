@@ -1,4 +1,4 @@
-r"""Averages over labels whose law given independent Gaussian variables is known exactly.
+r"""Averages over labels that are constant on boxes, by their exact law [BX-1].
 
 Prior means form a product grid along the variables; sums over it converge faster than any power of
 its step. Overlap matrices that are not diagonal are left to the general rule.
@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from ...base.estimate import Estimate
 from ...targets.signed_permutations import symmetries
 from ...targets.target import Target
+from .boxes import Boxes
 from .general import ChannelAverages
 from .mirrors import Lattice
 from .moments import (
@@ -41,46 +42,29 @@ _ROUNDING = 1e-10  # relative
 _NOISE_STEP, _NOISE_REACH = 0.4, 7.0  # of noisy labels, in standard deviations of the noise
 
 
-class Law(Protocol):
-    """Law of a discrete label given independent Gaussian variables."""
-
-    values: np.ndarray
-    """(k,) values of the label."""
-
-    def moments(
-        self, omega: list[np.ndarray], variances: np.ndarray, order: int
-    ) -> dict[tuple[int, ...], np.ndarray]:
-        """Chances of the values and derivatives by prior means, arrays (prior means, k)."""
-        ...
-
-    def distinct(
-        self, axis: int, omega: np.ndarray, weight: np.ndarray, width: float
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Prior means along an axis that have different laws, and their weights."""
-        ...
-
-
-class ExactAverages:
-    """Averages over labels of a target with an exact rule.
+class BoxAverages:
+    """Averages over labels that are constant on boxes before noise is added.
 
     Parameters
     ----------
     target : Target
         The target.
-    law : Law
-        Law of its label before noise is added.
 
     Examples
     --------
-    >>> from gradone.channels.averages.boxes import Boxes
-    >>> target = Target("sign(z1*z2)")
-    >>> J = ExactAverages(target, Boxes(target)).at(0.643841 * np.eye(2)).information
+    >>> J = BoxAverages(Target("sign(z1*z2)")).at(0.643841 * np.eye(2)).information
     >>> (4 * J / (1 + 4 * J)).diagonal().round(5).tolist()  # its fixed point at alpha = 4
     [0.64384, 0.64384]
     """
 
-    def __init__(self, target: Target, law: Law) -> None:
-        self.target, self.law, self.r = target, law, target.r
+    @staticmethod
+    def covers(target: Target) -> bool:
+        """Whether the labels are constant on boxes."""
+        return Boxes.covers(target)
+
+    def __init__(self, target: Target) -> None:
+        self.target, self.r = target, target.r
+        self.law = law = Boxes(target)
         self._symmetries = symmetries(target.joint)
         at_rest = law.moments([np.zeros(1)] * self.r, np.ones(self.r), 0)[(0,) * self.r][0]
         self._power = target.noise + float(at_rest @ law.values**2)
