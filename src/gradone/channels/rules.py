@@ -9,10 +9,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from ..targets.frame import natural_frame
+
 if TYPE_CHECKING:
     from ..targets.target import Target
     from .averages.moments import AverageRule
     from .conditional.label import ConditionalRule, Grams, Label
+    from .samples.general import General
+    from .samples.label import FormulaLabel, SampleRule
+    from .samples.probabilities import Probabilities
 
 # Rooms above ask one of these questions, seldom all: each loads its own rules.
 
@@ -37,6 +44,55 @@ def channel_averages(target: Target) -> AverageRule:
         KnownAverages,
     )
     return next(rule for rule in rules if rule.covers(target))(target)
+
+
+def posterior_rule(
+    target: Target, resolution: int = 0, *, exact: bool = True
+) -> tuple[General | Probabilities, np.ndarray]:
+    """Posteriors of samples of a target, and the coordinates (k, r + q) in which they are."""
+    from .samples.general import General
+    from .samples.probabilities import Probabilities
+
+    if Probabilities.covers(target):
+        return Probabilities(target, resolution), np.eye(target.r)
+    frame = natural_frame(target.joint)
+    return General(frame.expression, target.noise, resolution, exact=exact), frame.rows
+
+
+def sample_rules(label: FormulaLabel) -> list[SampleRule]:
+    """Rules for the posteriors of a label that is no atom, in the order in which they are tried.
+
+    Examples
+    --------
+    >>> from gradone.channels.samples.label import FormulaLabel
+    >>> from gradone.targets.language.expression import Expression
+    >>> label = FormulaLabel(Expression("z1*z2"), 0.1)
+    >>> [type(rule).__name__ for rule in sample_rules(label)]
+    ['QuadraticRule', 'Smooth', 'Crossings']
+    """
+    from .samples.affine import Affine
+    from .samples.crossings import Crossings
+    from .samples.monomial import MonomialRule
+    from .samples.nodes import Smooth
+    from .samples.profiles import NoisyProfile, Roots
+    from .samples.quadratic import QuadraticRule
+
+    rules: tuple[type[SampleRule], ...] = (
+        Affine,
+        Roots,
+        QuadraticRule,
+        MonomialRule,
+        NoisyProfile,
+        Smooth,
+        Crossings,
+    )
+    found: list[SampleRule] = []
+    for rule in rules:
+        if rule.covers(label):
+            found.append(rule(label))
+            if found[-1].is_enough:
+                break
+    return found
 
 
 def conditional_moments(label: Label, orders: Sequence[int]) -> Grams | None:

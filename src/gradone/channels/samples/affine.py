@@ -22,6 +22,7 @@ import numpy as np
 from ...targets.language.structure import affine_form
 from .formulas import Formula
 from .grids import root
+from .label import FormulaLabel
 from .regions import Points, Regions
 from .sums import Rule, Sums
 
@@ -53,6 +54,26 @@ def affine_parts(parts: tuple[Formula, ...], noise: float) -> list[AffinePart] |
         constants = np.array([float(part.constant or 0.0) for part in flat])
         found.append(AffinePart(np.zeros(k), constants, Regions(tuple(flat))))
     return found
+
+
+class Affine:
+    """Rule for labels whose formulas are affine functions or constants."""
+
+    is_geometric, is_enough = False, True
+
+    def __init__(self, label: FormulaLabel) -> None:
+        self._label, self._found = label, affine_parts(label.parts, label.noise) or []
+
+    @staticmethod
+    def covers(label: FormulaLabel) -> bool:
+        """Whether every formula is affine."""
+        return affine_parts(label.parts, label.noise) is not None
+
+    def rules(self, V: np.ndarray) -> list[Rule]:
+        """Rules with finer and finer steps between lines."""
+        found, noise = self._found, self._label.noise
+        steps = self._label.across(*((p.regions, updated(p, noise, V).rest) for p in found))
+        return [affine_rule(found, noise, V, h) for h in steps]
 
 
 class Updated(NamedTuple):

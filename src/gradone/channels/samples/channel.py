@@ -8,17 +8,15 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtri
 
-from ...base.errors import BadData, OutOfRegime
+from ...base.errors import BadData
 from ...base.seeds import stream
 from ...calculus.sobol import SobolSequence
-from ...targets.frame import natural_frame
 from ...targets.language.bounds import interval
 from ...targets.target import Target
+from ..rules import posterior_rule
 from .general import General
 from .grids import root
-from .probabilities import Probabilities, label_probabilities
 
-MAX_VARIABLES = 4
 _ROUNDING = 1e-5  # labels may have been computed in single precision
 _SHOWN = 8
 _LABELS = 2**11  # drawn at knowing nothing
@@ -69,20 +67,7 @@ class SampleChannel:
 
     def __init__(self, target: Target, *, resolution: int = 0, exact: bool = True) -> None:
         self.target, self.r = target, target.r
-        expression, self._basis = natural_frame(target.joint)
-        self._rule: General | Probabilities
-        # Noise that only shifts a direction, as in sign(z + xi), needs no variable of its own.
-        is_own = expression.r > self.r
-        if is_own and self.r <= MAX_VARIABLES and label_probabilities(target) is not None:
-            self._basis, self._rule = np.eye(self.r), Probabilities(target, resolution)
-            return
-        if expression.r > MAX_VARIABLES:
-            raise OutOfRegime(
-                f"the posterior of z is an integral over {expression.r} variables, at most "
-                f"{MAX_VARIABLES} can be done. Choose a target of fewer directions, or a learner "
-                "that need not know the link, as SpectralDirections or GiantStep."
-            )
-        self._rule = General(expression, target.noise, resolution, exact=exact)
+        self._rule, self._basis = posterior_rule(target, resolution, exact=exact)
 
     def posterior(self, y: np.ndarray, omega: np.ndarray, V: np.ndarray) -> Posterior:
         """Posterior at labels `y` (n,), prior means `omega` (n, r), covariance `V` (r, r)."""

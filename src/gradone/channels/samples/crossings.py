@@ -21,10 +21,31 @@ import numpy as np
 from ...targets.language.evaluate import evaluate_columns
 from .formulas import Formula
 from .grids import Lattice, lattice, root
+from .label import FormulaLabel
 from .sums import Rule, Sums
 
 _BLOCK = 2**16  # nodes that are looked at together
 _RADIUS = {1: 6.0, 2: 5.5, 3: 5.0, 4: 5.0}
+_STEPS = {1: (0.02, 0.005), 2: (0.25, 0.125, 0.0625), 3: (0.5, 0.35), 4: (0.7, 0.5)}
+
+
+class Crossings:
+    """The general rule, for any label."""
+
+    is_geometric, is_enough = False, True
+
+    def __init__(self, label: FormulaLabel) -> None:
+        self._label = label
+
+    @staticmethod
+    def covers(_: FormulaLabel) -> bool:
+        """Always."""
+        return True
+
+    def rules(self, V: np.ndarray) -> list[Rule]:
+        """Rules on finer and finer lattices."""
+        parts, noise = self._label.parts, self._label.noise
+        return [crossing_rule(parts, noise, V, h) for h in self._label.steps(_STEPS, len(V))]
 
 
 def crossing_rule(parts: tuple[Formula, ...], noise: float, V: np.ndarray, h: float) -> Rule:

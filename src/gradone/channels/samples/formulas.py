@@ -13,12 +13,13 @@ import numpy as np
 
 from ...base.errors import OutOfRegime
 from ...base.seeds import stream
+from ...targets.language.derivative import derivative
 from ...targets.language.evaluate import constant_value, evaluate
 from ...targets.language.expression import Expression
 from ...targets.language.functions import FUNCTIONS, rebuild
 from ...targets.language.pieces import Pieces
 from ...targets.language.polynomials import polynomial_of
-from ...targets.language.tree import Call, Node, children, fold, is_constant
+from ...targets.language.tree import ZERO, Call, Node, children, fold, is_constant, variables
 from ..relabeling import Relabeled, without_relabeling
 
 MAX_FORMULAS = 64
@@ -99,6 +100,25 @@ def formulas(expression: Expression) -> tuple[Formula, ...]:
         _formula(tree, dict(zip(switches, pattern, strict=True)), points[i], r)
         for pattern, i in zip(patterns, first, strict=True)
     )
+
+
+def affine_axis(parts: tuple[Formula, ...]) -> int | None:
+    """Variable, counted from 0, in which every formula is affine and of which no region depends.
+
+    Examples
+    --------
+    >>> affine_axis(formulas(Expression("tanh(z1*z2) + abs(z3)*z4")))
+    3
+    """
+    fits: list[tuple[int, int]] = []
+    for axis in range(parts[0].r):
+        slopes = [derivative(part.tree, axis + 1) for part in parts]
+        if any(slope == ZERO or axis + 1 in variables(slope) for slope in slopes):
+            continue
+        if any(axis + 1 in variables(c.tree) for part in parts for c in part.conditions):
+            continue
+        fits.append((sum(len(variables(slope)) for slope in slopes), axis))
+    return min(fits)[1] if fits else None
 
 
 @lru_cache(maxsize=4)

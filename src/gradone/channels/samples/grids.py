@@ -10,6 +10,10 @@ import numpy as np
 
 _TRIALS = 512
 
+# Steps of the lattices by their dimension; the first that is fine enough is used.
+STEPS = {0: (1.0,), 1: (0.2, 0.1, 0.05, 0.025, 0.0125), 2: (0.4, 0.2), 3: (0.5,), 4: (0.7,)}
+FEWEST = 8.0  # effective number of nodes: two lattices may agree on the few that they share
+
 
 @dataclass(frozen=True, eq=False)
 class Lattice:

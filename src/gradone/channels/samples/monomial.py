@@ -22,10 +22,11 @@ import numpy as np
 from ...targets.language.polynomials import polynomial_of
 from .formulas import Formula
 from .grids import root
+from .label import FormulaLabel
 from .sums import Rule, Sums
 
-NODES = {2: (32, 64, 128), 3: (24, 48, 96), 4: (20, 30)}
-"""Steps along an edge of the simplex, by the number of variables."""
+# Steps along an edge of the simplex, by the number of variables.
+_NODES = {2: (32, 64, 128), 3: (24, 48, 96), 4: (20, 30)}
 _REACH = 6.0  # standard deviations
 _BLOCK = 2**15  # nodes that are looked at together
 
@@ -48,11 +49,30 @@ def monomial(parts: tuple[Formula, ...]) -> Monomial | None:
     Monomial(powers=array([1, 2]), c=1.0)
     """
     inner, k = parts[0].relabeled.inner, parts[0].r
-    polynomial = polynomial_of(inner, k) if len(parts) == 1 and k in NODES else None
+    polynomial = polynomial_of(inner, k) if len(parts) == 1 and k in _NODES else None
     if polynomial is None or len(polynomial.coefficients) != 1:
         return None
     ((powers, c),) = polynomial.coefficients.items()
     return Monomial(np.array(powers), float(c)) if all(powers) else None
+
+
+class MonomialRule:
+    """Exact rule for products of powers without noise [MO-1]."""
+
+    is_geometric, is_enough = True, False
+
+    def __init__(self, label: FormulaLabel) -> None:
+        self._part, self._form = label.parts[0], monomial(label.parts)
+
+    @staticmethod
+    def covers(label: FormulaLabel) -> bool:
+        """Whether the label is a product of powers of all variables."""
+        return label.exact and not label.noise and monomial(label.parts) is not None
+
+    def rules(self, V: np.ndarray) -> list[Rule]:
+        """Rules with finer and finer steps."""
+        assert self._form is not None
+        return [monomial_rule(self._form, self._part, V, steps) for steps in _NODES[len(V)]]
 
 
 @lru_cache(maxsize=8)

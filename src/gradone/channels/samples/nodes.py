@@ -20,36 +20,43 @@ import numpy as np
 from ...targets.language.derivative import derivative
 from ...targets.language.evaluate import evaluate_columns
 from ...targets.language.functions import substitute
-from ...targets.language.tree import ZERO, Variable, nodes, variables
-from .formulas import Formula
-from .grids import lattice, root
+from ...targets.language.tree import ZERO, Variable, nodes
+from .formulas import Formula, affine_axis
+from .grids import FEWEST, STEPS, lattice, root
+from .label import FormulaLabel
+from .lines import is_never_zero
+from .profiles import NoisyProfile
 from .sums import Rule, Sums
 
-FEWEST = 8.0  # effective number of nodes: two lattices may agree on the few that they share
 _RADIUS = {0: 1.0, 1: 6.0, 2: 5.0, 3: 5.0, 4: 5.0}
 _BLOCK = 2**15  # nodes that are looked at together
 Column = Callable[[int], Any]
 
 
-def affine_axis(parts: tuple[Formula, ...]) -> int | None:
-    """Variable, counted from 0, in which every formula is affine and of which no region depends.
+class Smooth:
+    """Rule for labels that are smooth, or steep along an affine variable."""
 
-    Examples
-    --------
-    >>> from gradone.channels.samples.formulas import formulas
-    >>> from gradone.targets.language.expression import Expression
-    >>> affine_axis(formulas(Expression("tanh(z1*z2) + abs(z3)*z4")))
-    3
-    """
-    fits: list[tuple[int, int]] = []
-    for axis in range(parts[0].r):
-        slopes = [derivative(part.tree, axis + 1) for part in parts]
-        if any(slope == ZERO or axis + 1 in variables(slope) for slope in slopes):
-            continue
-        if any(axis + 1 in variables(c.tree) for part in parts for c in part.conditions):
-            continue
-        fits.append((sum(len(variables(slope)) for slope in slopes), axis))
-    return min(fits)[1] if fits else None
+    is_geometric, is_enough = False, False
+
+    def __init__(self, label: FormulaLabel) -> None:
+        self._label, self._affine = label, affine_axis(label.smooth)
+
+    @staticmethod
+    def covers(label: FormulaLabel) -> bool:
+        """Whether there is noise, or a variable of which the label determines the value."""
+        if label.noise:
+            return not NoisyProfile.covers(label)
+        # Where the slope vanishes a label without noise says everything of the other variables.
+        axis = affine_axis(label.smooth)
+        return axis is not None and all(
+            is_never_zero(derivative(part.tree, axis + 1)) for part in label.smooth
+        )
+
+    def rules(self, V: np.ndarray) -> list[Rule]:
+        """Rules on finer and finer lattices."""
+        steps = self._label.steps(STEPS, len(V) - (self._affine is not None))
+        noise, parts = self._label.noise, self._label.smooth
+        return [node_rule(parts, self._affine, noise, V, h) for h in steps]
 
 
 class Piece:

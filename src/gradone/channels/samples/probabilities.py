@@ -16,6 +16,7 @@ from functools import lru_cache
 import numpy as np
 
 from ...base.errors import OutOfRegime
+from ...targets.frame import natural_frame
 from ...targets.language.expression import Expression
 from ...targets.language.structure import has_jumps
 from ...targets.language.tree import add, multiply, number
@@ -65,6 +66,13 @@ class Probabilities:
     resolution : int
         Number of times that every step is divided by two.
     """
+
+    @staticmethod
+    def covers(target: Target) -> bool:
+        """Whether probabilities are known, and latent variables would need coordinates."""
+        # Noise that only shifts a direction, as in sign(z + xi), needs no variable of its own.
+        is_own = natural_frame(target.joint).expression.r > target.r
+        return is_own and target.r in _STEPS and label_probabilities(target) is not None
 
     def __init__(self, target: Target, resolution: int = 0) -> None:
         found = label_probabilities(target)

@@ -18,9 +18,9 @@ from ...calculus.monotone import MonotonePieces, inverse, monotone_pieces
 from ...targets.language.derivative import derivative
 from ...targets.language.evaluate import evaluate_columns
 from ...targets.language.tree import Node, variables
-from .formulas import Formula
-from .grids import lattice, root
-from .nodes import FEWEST
+from .formulas import Formula, affine_axis
+from .grids import FEWEST, STEPS, lattice, root
+from .label import FormulaLabel
 from .regions import Points, Regions
 from .sums import Rule, Sums
 
@@ -97,6 +97,52 @@ def profiles(parts: tuple[Formula, ...], noise: float) -> list[Profile] | None:
         return [Profile((part,), axis[0] - 1) for part, axis in pairs if axis]
     used = {axis[0] - 1 for axis in axes if axis}
     return [Profile(parts, *used)] if len(used) == 1 else None
+
+
+class Roots:
+    """Exact rule for labels without noise whose formulas have one variable each."""
+
+    is_geometric, is_enough = False, True
+
+    def __init__(self, label: FormulaLabel) -> None:
+        self._label, self._found = label, profiles(label.parts, 0.0) or []
+
+    @staticmethod
+    def covers(label: FormulaLabel) -> bool:
+        """Whether there is no noise, and every formula has one variable at most."""
+        return not label.noise and profiles(label.parts, 0.0) is not None
+
+    def rules(self, V: np.ndarray) -> list[Rule]:
+        """Rules with finer and finer steps between the lines of regions."""
+        steps = self._label.across(*((p.regions, p.given(V)[1]) for p in self._found))
+        return [root_rule(self._found, V, h) for h in steps]
+
+
+class NoisyProfile:
+    """Rule for labels with noise whose formulas have one variable, the same one."""
+
+    is_geometric = False
+
+    def __init__(self, label: FormulaLabel) -> None:
+        found = profiles(label.parts, label.noise)
+        assert found is not None
+        self._label, self._own = label, found[0]
+        self.is_enough = label.expression.r > 1
+
+    @staticmethod
+    def covers(label: FormulaLabel) -> bool:
+        """Whether all formulas have one variable, and are not affine in another one."""
+        is_profile = label.noise > 0 and profiles(label.parts, label.noise) is not None
+        return is_profile and affine_axis(label.smooth) is None
+
+    def rules(self, V: np.ndarray) -> list[Rule]:
+        """Rules with finer and finer steps along the variable and between lines."""
+        own, noise = self._own, self._label.noise
+        steps = self._label.steps(STEPS, 1)
+        across = self._label.across((own.regions, own.given(V)[1]))
+        across = across[:1] * len(steps) if across[0] == 0 else across
+        across += [across[-1]] * (len(steps) - len(across))
+        return [lattice_rule(own, noise, V, *pair) for pair in zip(steps, across, strict=True)]
 
 
 def root_rule(found: list[Profile], V: np.ndarray, h: float) -> Rule:

@@ -24,9 +24,10 @@ import numpy as np
 from ...targets.language.polynomials import polynomial_of
 from .formulas import Formula
 from .grids import root
+from .label import FormulaLabel
 from .sums import Rule, Sums
 
-NODES = (24, 96)  # on one half of the contour; the other half is its mirror image
+_NODES = (24, 96)  # on one half of the contour; the other half is its mirror image
 _BEND = 0.5  # slope of the branch against the vertical; below 1, so that noise makes it decay
 _DECAY = 36.0  # logarithm of the fall after which the contour ends
 _NEAR = math.asinh(math.sqrt(2 * _DECAY / (1 - _BEND**2)))  # where a Gaussian has fallen so far
@@ -69,6 +70,26 @@ def quadratic(parts: tuple[Formula, ...], noise: float) -> Quadratic | None:
         else:
             c += float(coefficient)
     return Quadratic(A, b, c)
+
+
+class QuadraticRule:
+    """Exact rule for quadratic functions [QF-1]."""
+
+    is_geometric, is_enough = True, False
+
+    def __init__(self, label: FormulaLabel) -> None:
+        self._part, self._noise = label.parts[0], label.noise
+        self._form = quadratic(label.parts, label.noise)
+
+    @staticmethod
+    def covers(label: FormulaLabel) -> bool:
+        """Whether the label is a quadratic function."""
+        return label.exact and quadratic(label.parts, label.noise) is not None
+
+    def rules(self, V: np.ndarray) -> list[Rule]:
+        """Rules with more and more nodes on the contour."""
+        assert self._form is not None
+        return [quadratic_rule(self._form, self._part, self._noise, V, nodes) for nodes in _NODES]
 
 
 def quadratic_rule(form: Quadratic, part: Formula, noise: float, V: np.ndarray, nodes: int) -> Rule:
