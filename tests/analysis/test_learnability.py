@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gradone.analysis.queries.learnability import learnability
+from gradone.analysis.queries.learnability import _learnability, learnability
 from gradone.analysis.queries.next_stage import blurred_noise
 from gradone.analysis.queries.operators import easy_operator, full_tensor, query_strength
 from gradone.channels.conditional import given
@@ -173,7 +173,7 @@ def test_what_is_undecided_is_not_called_impossible(monkeypatch):
     search = "gradone.analysis.queries.next_stage"
     monkeypatch.setattr(f"{search}.is_nonzero", lambda *a, **k: None)
     monkeypatch.setattr(f"{search}._Search.correlation", lambda *a: None)
-    found = learnability.__wrapped__(Expression("z1*z2"), 0.0)
+    found = _learnability.__wrapped__(Expression("z1*z2"), 0.0, 0, 60.0)
     assert found.undecided.startswith("undecided")
     assert found.never.dim == 0
 
@@ -310,7 +310,7 @@ def test_the_error_of_a_stage_after_an_estimated_one_covers_the_blur(text, alpha
     for module in ("directions", "learnability"):
         path = f"gradone.analysis.queries.{module}.typed_subspace"
         monkeypatch.setattr(path, lambda *arguments: None)
-    found = learnability.__wrapped__(Expression(text), 0.0)
+    found = _learnability.__wrapped__(Expression(text), 0.0, 0, 60.0)
     assert "a learned subspace was estimated, not derived" in found.notes
     threshold = found.stages[1].threshold
     assert threshold.kind == "extrapolation"

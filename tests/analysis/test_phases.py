@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pytest
 
-from gradone.analysis.queries.learnability import learnability
+from gradone.analysis.queries.learnability import _learnability
 from gradone.analysis.queries.next_stage import next_stage
 from gradone.analysis.queries.phases import Phases, largest_strength, phases
 from gradone.channels.conditional.given import output_grams
@@ -124,7 +124,7 @@ def test_nothing_is_integrated_that_is_known_to_vanish(text, monkeypatch):
         raise AssertionError("no integral is needed")
 
     monkeypatch.setattr("gradone.analysis.queries.next_stage.conditional_grams", integrate)
-    found = learnability.__wrapped__(Expression(text), 0.0)
+    found = _learnability.__wrapped__(Expression(text), 0.0, 0, 60.0)
     assert found.undecided.startswith("undecided: > 8, or too small to see: all are below")
     assert float(found.undecided.split()[-1]) < 1e-10
     assert not found.stages

@@ -13,8 +13,8 @@ from ..targets.hierarchical import HierarchicalTarget
 from ..targets.on_inputs import OnInputs
 from ..targets.subspace import Subspace
 from ..targets.target import Target
-from .correlation.leap import MAX_ORDER, LeapRecord, giant_step_staircase, leap_record
-from .queries.learnability import learnability
+from .correlation.leap import LEAP_SECONDS, MAX_ORDER, LeapRecord, leap_record, staircase
+from .queries.learnability import QUERY_SECONDS, learnability
 from .queries.stages import Learnability, Stage
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _ENERGY_DEGREE = 10
 _WORST = ("trivial", "easy", "hard")
+BUDGET = LEAP_SECONDS + QUERY_SECONDS
 
 
 @dataclass(frozen=True, repr=False)
@@ -143,7 +144,7 @@ class Analysis:
             raise BadData(
                 f"the order of a staircase is an integer from 1 to {MAX_ORDER}, got {k!r}"
             )
-        return giant_step_staircase(self.target.regression, k)
+        return staircase(self.leaps, k)
 
     @cached_property
     def hermite_energy(self) -> xr.Dataset:
@@ -200,7 +201,7 @@ class Analysis:
 
 
 def analyze(
-    target: Target | HierarchicalTarget | OnInputs | str,
+    target: Target | HierarchicalTarget | OnInputs | str, *, budget: float = BUDGET
 ) -> Analysis | HierarchicalAnalysis | CoordinateAnalysis:
     """Exponents, learnability class, thresholds and staircases of a target.
 
@@ -208,6 +209,9 @@ def analyze(
     ----------
     target : Target, hierarchical target, or str
         A text is read as a noiseless target.
+    budget : float
+        Seconds of processor time, a third of them for what correlations see. What is not known by
+        then is undecided, and its note says so.
 
     Returns
     -------
@@ -255,9 +259,8 @@ def analyze(
             f"analyze takes a target or its text, got {type(target).__name__}; "
             'write gd.analyze("He2(z1) + z2")'
         )
-    return Analysis(
-        target,
-        leap_record(target.regression),
-        learnability(target.joint, target.noise, target.q),
-        giant_step_staircase(target.regression),
-    )
+    if not budget > 0:
+        raise BadData(f"budget is a positive number of seconds, got {budget!r}")
+    leaps = leap_record(target.regression, MAX_ORDER, budget * LEAP_SECONDS / BUDGET)
+    queries = learnability(target.joint, target.noise, target.q, budget * QUERY_SECONDS / BUDGET)
+    return Analysis(target, leaps, queries, staircase(leaps))

@@ -13,6 +13,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from ..base.budget import check_budget
 from ..base.estimate import Estimate
 from .coefficients import BlockCoefficients
 from .hermite import hermite_table
@@ -184,6 +185,7 @@ def _sums(
     total = np.zeros((degree + 1,) * f.r)
     heads = [b for b in itertools.product(range(degree + 1), repeat=f.r - 1) if sum(b) <= degree]
     for start in range(0, len(values), _CHUNK):
+        check_budget()
         part = slice(start, start + _CHUNK)
         tables = [hermite_table(column[part], degree) for column in z]
         # Only total degrees up to `degree` are wanted: about 1/r! of the cube.

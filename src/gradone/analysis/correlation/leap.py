@@ -15,9 +15,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import takewhile
 
 import numpy as np
 
+from ...base.budget import BudgetSpent, processor_budget
 from ...base.estimate import Estimate
 from ...targets.language.expression import Expression
 from ...targets.subspace import Subspace
@@ -26,6 +28,7 @@ from .filtration import ExactFiltration, NumericFiltration, snapped
 from .plateau import plateau
 
 MAX_ORDER = 12
+LEAP_SECONDS = 5.0
 _NOTHING = 1e-8  # share of the variance that a function may have in directions it does not use
 _FEW, _SURELY = 512, 1e6  # points of a first look, and how far it must lie above that
 
@@ -93,8 +96,9 @@ def information_exponent(expression: Expression, max_order: int = MAX_ORDER) -> 
     return leap_record(expression, max_order).information
 
 
-@lru_cache(maxsize=64)
-def leap_record(expression: Expression, max_order: int = MAX_ORDER) -> LeapRecord:
+def leap_record(
+    expression: Expression, max_order: int = MAX_ORDER, budget: float = LEAP_SECONDS
+) -> LeapRecord:
     """Filtration of a target by correlation queries [AN-3].
 
     Parameters
@@ -105,6 +109,8 @@ def leap_record(expression: Expression, max_order: int = MAX_ORDER) -> LeapRecor
         Largest order that is looked at; also the largest total degree, which is lower for functions
         of four and more variables and for blocks of three and more that do not separate. An
         exponent that is not found is "> K" with the order that was reached.
+    budget : float
+        Seconds of processor time; what is not found by then is undecided.
 
     Examples
     --------
@@ -112,10 +118,30 @@ def leap_record(expression: Expression, max_order: int = MAX_ORDER) -> LeapRecor
     >>> record.orders, record.exponent.value, record.steps[0].learned
     (((2, 1), (2, 2)), 2, span(z1))
     """
-    return _filtration(expression, max_order, max_order)
+    return _leap_record(expression, max_order, budget)
 
 
 @lru_cache(maxsize=64)
+def _leap_record(expression: Expression, max_order: int, budget: float) -> LeapRecord:
+    steps: list[LeapStep] = []
+    try:
+        with processor_budget(budget):
+            return _filtration(expression, max_order, steps)
+    except BudgetSpent:
+        spent = Exponent(None, spent_note(budget))
+        learned = steps[-1].learned if steps else Subspace.zero(expression.r)
+        first = Exponent(steps[0].order, "found before that") if steps else spent
+        return LeapRecord(tuple(steps), _leap(steps, spent, True), learned.complement(), first)
+
+
+def spent_note(budget: float) -> str:
+    """Why something is undecided when a budget is spent."""
+    return (
+        f"undecided: {budget:g} seconds of processor time were spent on it; "
+        "gd.analyze(target, budget=...) spends more"
+    )
+
+
 def giant_step_staircase(expression: Expression, order: int = 1) -> tuple[Subspace, ...]:
     """Subspaces learned by successive giant steps with n of order d^k: leaps of at most k [AN-3].
 
@@ -136,10 +162,16 @@ def giant_step_staircase(expression: Expression, order: int = 1) -> tuple[Subspa
     >>> giant_step_staircase(Expression("He2(z1) + sign(z1*z2*z3)"), 2)
     (span(z1), span(z1, z2, z3))
     """
-    return tuple(step.learned for step in _filtration(expression, order, MAX_ORDER).steps)
+    return staircase(leap_record(expression), order)
 
 
-def _filtration(expression: Expression, max_order: int, degree: int) -> LeapRecord:
+def staircase(record: LeapRecord, order: int = 1) -> tuple[Subspace, ...]:
+    """Subspaces learned by leaps of at most a given order: those before the first larger one."""
+    return tuple(step.learned for step in takewhile(lambda s: s.order <= order, record.steps))
+
+
+def _filtration(expression: Expression, max_order: int, steps: list[LeapStep]) -> LeapRecord:
+    """All steps, which are appended to `steps` as they are found."""
     r = expression.r
     polynomial = expression.polynomial
     engine: ExactFiltration | NumericFiltration
@@ -147,12 +179,11 @@ def _filtration(expression: Expression, max_order: int, degree: int) -> LeapReco
         engine, rows = ExactFiltration(polynomial), np.eye(r)
         used = Subspace.span(expression.span, r)
     else:
-        engine = NumericFiltration(expression, degree)
+        engine = NumericFiltration(expression, max_order)
         rows = engine.rows
         used = Subspace.span(rows, r)
     top = min(max_order, engine.degree)
     learned = Subspace.zero(len(rows))
-    steps: list[LeapStep] = []
     slack = 0.0
     first = last = Exponent(None, f"> {max_order}")
     if not expression.variables:  # the mean of a label with latent noise

@@ -18,22 +18,26 @@ from functools import lru_cache
 
 import numpy as np
 
+from ...base.budget import BudgetSpent, processor_budget
 from ...base.estimate import Estimate
 from ...channels.conditional.labels import relabeled
 from ...targets.frame import natural_frame
 from ...targets.language.expression import Expression
 from ...targets.subspace import Subspace
+from ..correlation.leap import spent_note
 from .directions import typed_subspace
 from .next_stage import AT_LEAST, blurred_noise, next_stage, without_blur
 from .recovery import is_perfectly_recovered
 from .stages import Learnability, Stage
 
 MAX_RANK = 5
+QUERY_SECONDS = 10.0
 _NEAR = 0.02  # an estimated subspace this close to typed directions is taken for theirs
 
 
-@lru_cache(maxsize=64)
-def learnability(expression: Expression, noise: float = 0.0, latent: int = 0) -> Learnability:
+def learnability(
+    expression: Expression, noise: float = 0.0, latent: int = 0, budget: float = QUERY_SECONDS
+) -> Learnability:
     r"""Stages in which the directions of a target can be learned by efficient algorithms [LE-1].
 
     Parameters
@@ -45,6 +49,8 @@ def learnability(expression: Expression, noise: float = 0.0, latent: int = 0) ->
     latent : int
         How many of the last variables are latent noise: the label depends on them, and no
         direction is to be learned.
+    budget : float
+        Seconds of processor time; stages that are not found by then are undecided.
 
     Returns
     -------
@@ -64,6 +70,21 @@ def learnability(expression: Expression, noise: float = 0.0, latent: int = 0) ->
     >>> answer.classes, round(float(answer.stages[0].threshold), 6)
     (('easy',), 2.467401)
     """
+    return _learnability(expression, noise, latent, budget)
+
+
+@lru_cache(maxsize=64)
+def _learnability(expression: Expression, noise: float, latent: int, budget: float) -> Learnability:
+    stages: list[Stage] = []
+    try:
+        with processor_budget(budget):
+            return _stages(expression, noise, latent, stages)
+    except BudgetSpent:
+        return Learnability(tuple(stages), Subspace.zero(expression.r - latent), spent_note(budget))
+
+
+def _stages(expression: Expression, noise: float, latent: int, stages: list[Stage]) -> Learnability:
+    """All stages, which are appended to `stages` as they are found."""
     r = expression.r - latent
     if not noise:
         expression = relabeled(expression)
@@ -73,7 +94,6 @@ def learnability(expression: Expression, noise: float = 0.0, latent: int = 0) ->
         return Learnability((), used.complement(), _too_many(rank, latent))
     f, rows = framed.expression, framed.rows[: len(framed.rows) - latent, :r]
     known = Subspace.zero(f.r)
-    stages: list[Stage] = []
     threshold, undecided = Estimate(0.0), ""
     is_exact = True
     while known.dim < len(rows):

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...base.arrays import as_floats
+from ...base.budget import check_budget
 from ...base.errors import BadData
 from .functions import FUNCTIONS
 from .tree import Call, Node, Number, Pi, Power, Product, Quotient, Sum, Variable, steps
@@ -42,8 +43,10 @@ def evaluate(node: Node, z: Any) -> Any:
 def evaluate_columns(node: Node, column: Callable[[int], Any], xp: Any = np) -> Any:
     """Values of a node when ``column(i)`` is the array of variable i; a float if constant.
 
-    Overflow is silent here: whether the values are finite is for the caller to check.
+    Overflow is silent here: whether the values are finite is for the caller to check. All long work
+    on expressions comes here again and again, so that a budget is looked at here.
     """
+    check_budget()
     known: list[Any] = []
     with np.errstate(**_QUIET):  # type: ignore[arg-type]
         for part, places in steps(node):
