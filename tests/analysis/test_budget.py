@@ -48,6 +48,11 @@ def test_many_kinks_take_no_budget():
     assert found.information_exponent == 1
 
 
+def test_the_lab_gives_a_question_more_time_than_an_analysis_takes():
+    settings = pytest.importorskip("gradone.lab.settings").Settings()
+    assert BUDGET + LATE < settings.slow_processor_seconds
+
+
 def test_a_budget_is_positive():
     with pytest.raises(gd.BadData, match="positive number of seconds, got 0"):
         gd.analyze("z", budget=0)
