@@ -68,11 +68,14 @@ def _refine(
 ) -> tuple[BlockCoefficients | None, bool]:
     """Finest coefficients of a ladder of rules, and whether they reach the tolerance.
 
-    The error is the last change, plus a thousandth of the change before (a small change by
-    accident does not pass for convergence), plus rounding.
+    The error is the last change, plus a thousandth of the change before, plus rounding. Where the
+    changes do not keep shrinking the rule has not begun to converge, and a small one is an
+    accident: then it is the sum of the last three.
     """
     last: tuple[np.ndarray, float] | None = None
     best: BlockCoefficients | None = None
+    changes: list[np.ndarray] = []
+    squares: list[float] = []
     before = before_square = math.inf
     for rule in rules:
         new, size, square = _contract(f, order, rule, degree)
@@ -87,14 +90,25 @@ def _refine(
             share, height = f.thin
             rest += (64 * _EPS + f.beyond_reach) * square + share * height**2
             error += f.beyond_reach * size + share * height
+            is_enough = float(error.max()) <= tolerance * size
+            is_enough &= not squared or rest <= tolerance * square
+            changes, squares = [*changes[-2:], change], [*squares[-2:], change_square]
+            if not is_enough and not _shrink(changes, squares):
+                error, rest = error + sum(changes[:-1]), rest + sum(squares[:-1])
             known = Estimate(square, rest, "quadrature") if math.isfinite(rest) else None
             best = BlockCoefficients(new, error, size=size, square=known)
             before, before_square = largest, change_square
-            is_enough = float(error.max()) <= tolerance * size
-            if is_enough and (not squared or rest <= tolerance * square):
+            if is_enough:
                 return best, True
         last = new, square
     return best, False
+
+
+def _shrink(changes: list[np.ndarray], squares: list[float]) -> bool:
+    """Whether each change of a ladder of rules is at most half of the one before."""
+    sizes = [float(change.max()) for change in changes]
+    pairs = [*itertools.pairwise(sizes), *itertools.pairwise(squares)]
+    return len(sizes) > 1 and all(new <= old / 2 for old, new in pairs)
 
 
 def product_rule(f: Integrand, n: int) -> tuple[np.ndarray, np.ndarray] | None:
