@@ -249,7 +249,11 @@ def analyze(
     if isinstance(target, OnInputs):
         from .correlation.coordinates import coordinate_analysis
 
-        return coordinate_analysis(target) if target.situation == "axes" else analyze(target.twin)
+        return (
+            coordinate_analysis(target)
+            if target.situation == "axes"
+            else analyze(target.twin, budget=budget)
+        )
     if isinstance(target, HierarchicalTarget):
         from .analyze_hierarchical import analyze_hierarchical
 
