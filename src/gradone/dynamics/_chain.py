@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..base.seeds import stream
+from ..targets.optimizers import Schedule
 from ..targets.target import Target
 from ..targets.training import TrainedStudent
 from ._compile import compiled_chain, kind_of_chain
@@ -67,7 +68,12 @@ class Problem:
     @property
     def free(self) -> int:
         """Degrees of freedom outside the directions of target and student."""
-        return self.d - self.target.r - self.student.width
+        return self.d - self.target.r - self.rows
+
+    @property
+    def rows(self) -> int:
+        """Rows of the state: the neurons, and before them their buffers if there is momentum."""
+        return self.student.width * (2 if self.student.momentum else 1)
 
     @cached_property
     def settings(self) -> dict[str, float]:
@@ -100,7 +106,10 @@ class Problem:
 
 @dataclass
 class Records:
-    """States at the marks: M, columns of L, readout and bias; NaN where nothing is known."""
+    """States at the marks: M, columns of L, readout and bias; NaN where nothing is known.
+
+    With momentum the rows of M and L are those of the buffers, then those of the weights.
+    """
 
     M: np.ndarray
     columns: np.ndarray
@@ -110,9 +119,9 @@ class Records:
     @classmethod
     def empty(cls, problem: Problem, replicates: int) -> Records:
         """Room for the records of all replicates."""
-        p, r = problem.student.width, problem.target.r
+        p, k, r = problem.student.width, problem.rows, problem.target.r
         shape = (replicates, len(problem.marks))
-        return cls(*(np.full(shape + tail, np.nan) for tail in ((p, r), (p, p), (p,), (p,))))
+        return cls(*(np.full(shape + tail, np.nan) for tail in ((k, r), (k, k), (p,), (p,))))
 
     def of(self, replicate: int) -> tuple[np.ndarray, ...]:
         """Records of one replicate, to be filled."""
@@ -140,27 +149,28 @@ class Chain:
         p, r = problem.student.width, problem.target.r
         cell = {"d": problem.d, "replicate": replicate}
         self._rng = {part: stream(problem.seed, role, part=part, **cell) for role, part in _STREAMS}
-        self.M, L = start_factors(
+        M, L = start_factors(
             problem.student.start(r),
             width=p,
             r=r,
             d=problem.d,
             rng=stream(problem.seed, "init", **cell),
         )
-        self.columns = np.zeros((p + 1, p))
-        self.columns[:p] = L.T
+        k = problem.rows  # buffers come first, and are zero
+        self.M, self.columns = np.zeros((k, r)), np.zeros((k + 1, k))
+        self.M[k - p :], self.columns[k - p : k, k - p :] = M, L.T
         self.a, self.b = np.array(problem.student.a), np.array(problem.student.b)
         if len(problem.marks) and problem.marks[0] == 0:
-            for kept, now in zip(records, (self.M, L.T, self.a, self.b), strict=True):
+            for kept, now in zip(records, (self.M, self.columns[:k], self.a, self.b), strict=True):
                 kept[0] = now
         self._advance = compiled_chain(problem.student, problem.target)
         kinds: dict[str, Callable[[], int]] = {
             "single": self._single, "batch": self._batch, "repeated": self._repeated,
+            "stacked": self._stacked,
         }  # fmt: skip
         self._block = kinds[kind_of_chain(problem.student)]
-        if self._block == self._batch:
-            self._sums = np.zeros((p, r + p)), np.zeros((p, p)), np.zeros((3, p))
-            self._filled = 0
+        self._sums = np.zeros((p, r + k)), np.zeros((p, p)), np.zeros((3, p))
+        self._filled = 0
 
     def advance(self) -> None:
         """Simulate one block; where the weights run away, `diverged_at` says so."""
@@ -204,14 +214,11 @@ class Chain:
     def _states(self) -> tuple[Any, ...]:
         return self.M, self.columns, self.a, self.b
 
-    def _keeping(self) -> tuple[Any, ...]:
+    def _keeping(self, *, stacked: bool = False) -> tuple[Any, ...]:
         marks = self.problem.marks
-        return (
-            self.done,
-            marks,
-            int(np.searchsorted(marks, self.done, side="right")),
-            *self._records,
-        )
+        M, columns, a, b = self._records
+        kept = (M, columns[:, None] if stacked else columns, a, b)
+        return self.done, marks, int(np.searchsorted(marks, self.done, side="right")), *kept
 
     def _single(self) -> int:
         problem, s = self.problem, self.problem.settings
@@ -263,3 +270,34 @@ class Chain:
             s["step"], s["inner"], problem.student.inner_steps, s["keep"], s["eta_a"], s["eta_b"],
             s["limit"],
         )  # fmt: skip
+
+    def _stacked(self) -> int:
+        problem, s, student = self.problem, self.problem.settings, self.problem.student
+        size, k = student.batch_size, problem.rows
+        each = problem.target.r + k
+        per_sample = student.clip == "sample" and size > 1
+        left = (problem.steps - self.done) * size - self._filled
+        n = min(max(_NUMBERS // (each + 2), 1), left)
+        q = 1 if size == 1 else student.width
+        if per_sample:  # the whole batch must be there: its samples are not orthogonal
+            q, n = size, min(max(_NUMBERS // (size * (each + size)), 1) * size, left)
+        updates = (self._filled + n) // size
+        normal = np.zeros((updates, q, q))
+        if q > 1:
+            self._rng["outside"].standard_normal(out=normal)
+        T = self._bartlett(normal, self._squared_lengths(updates, problem.free - np.arange(q)))
+        samples = self._coordinates((n, each))
+        rates = np.ones(updates)
+        if student.schedule is not None:
+            t = (self.done + np.arange(updates)) / problem.steps
+            rates = Schedule(student.schedule)(t)
+        done = self._advance(
+            self.M, self.columns[None], self.a, self.b, samples, samples, self._noise((n,)),
+            T[:, None], size, self._filled, *self._sums, rates, *self._keeping(stacked=True),
+            s["step"], student.weight_decay, student.momentum,
+            math.inf if student.clip_norm is None else student.clip_norm,
+            s["eta_a"], s["eta_b"], s["limit"], student.nesterov, per_sample,
+            student.optimizer == "normalized", student.orthogonalize == "newton_schulz",
+        )  # fmt: skip
+        self._filled = (self._filled + n) % size
+        return done

@@ -9,10 +9,11 @@ from typing import Any, Literal
 
 from ..targets.language.compiled import load_module, module_source, pattern
 from ..targets.language.expression import Expression
+from ..targets.losses import SCALED, Residual
 from ..targets.target import Target
-from ..targets.training import TrainedStudent
+from ..targets.training import PLAIN_LOSSES, TrainedStudent
 
-Kind = Literal["single", "batch", "repeated"]
+Kind = Literal["single", "batch", "repeated", "stacked"]
 
 _PATTERNS = Path(__file__).parent / "_patterns"
 _DISPLACED = ("extragradient", "sam", "sam_normalized")
@@ -21,6 +22,8 @@ _REPEATED = ("k_steps", "look_ahead")
 
 def kind_of_chain(student: TrainedStudent) -> Kind:
     """Which of the patterns simulates a student."""
+    if not student.is_plain_sgd:
+        return "stacked"
     if student.batch_size == 1:
         return "single"
     return "batch" if student.rule == "plain" else "repeated"
@@ -44,12 +47,29 @@ def compiled_chain(student: TrainedStudent, target: Target) -> Callable[..., int
             student.sigma.expression,
             target.joint,
             target.q,
-            student.rule,
             student.loss,
-            student.geometry,
+            student.loss_scale if student.loss in SCALED else 1.0,
+            _choices(student),
         )
     ).advance
     return chain
+
+
+def _choices(student: TrainedStudent) -> tuple[tuple[str, bool], ...]:
+    """Constants of a generated module: what a student does."""
+    rule, loss, geometry = student.rule, student.loss, student.geometry
+    choices = {
+        "SQUARE_LOSS": loss == "square",
+        "OTHER_LOSS": loss not in PLAIN_LOSSES,
+        "DISPLACED": rule in _DISPLACED,
+        "NORMALIZED": rule == "sam_normalized",
+        "REPEATED": rule in _REPEATED,
+        "UNIT_NORM": geometry != "euclidean",
+        "TANGENT": geometry == "spherical",
+    }
+    if kind_of_chain(student) == "stacked":
+        choices |= {"SINGLE": student.batch_size == 1, "MUON": student.optimizer == "muon"}
+    return tuple(choices.items())
 
 
 @lru_cache(maxsize=64)
@@ -58,9 +78,9 @@ def _source(
     activation: Expression,
     target: Expression,
     latent: int,
-    rule: str,
     loss: str,
-    geometry: str,
+    scale: float,
+    choices: tuple[tuple[str, bool], ...],
 ) -> str:
     """Text of the generated module."""
     functions = {
@@ -68,15 +88,9 @@ def _source(
         "slope": (activation.derivative().tree, 1),
         "target": (target.tree, target.r),
     }
-    choices = {
-        "SQUARE_LOSS": loss == "square",
-        "DISPLACED": rule in _DISPLACED,
-        "NORMALIZED": rule == "sam_normalized",
-        "REPEATED": rule in _REPEATED,
-        "UNIT_NORM": geometry != "euclidean",
-        "TANGENT": geometry == "spherical",
-    }
-    constants = "".join(f"{name} = {value}\n" for name, value in choices.items())
+    if loss not in PLAIN_LOSSES:
+        functions["residual"] = (Residual(loss, scale).tree, 2)
+    constants = "".join(f"{name} = {value}\n" for name, value in choices)
     seen = [f"x[{k}]" for k in range(target.r - latent)]
     coordinates = ", ".join(seen + [f"x[x.size - {latent - i}]" for i in range(latent)])
     label = (

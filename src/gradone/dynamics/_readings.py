@@ -22,8 +22,13 @@ def multi_index(target: Sampled) -> Target:
     return target
 
 
-def check_room(d: int, r: int, width: int) -> None:
-    """Raise unless hidden directions and neurons fit into d dimensions."""
+def check_room(d: int, r: int, width: int, *, buffers: bool = False) -> None:
+    """Raise unless hidden directions, neurons and their buffers fit into d dimensions."""
+    if buffers and d < r + 2 * width:
+        raise BadData(
+            f"d must be at least r + 2 width = {r} + {2 * width} with momentum, got {d}: hidden "
+            "directions, neurons and buffers must have room to be independent; use a larger d"
+        )
     if d < r + width:
         raise BadData(
             f"d must be at least r + width = {r} + {width}, got {d}: hidden directions and neurons "

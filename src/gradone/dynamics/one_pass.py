@@ -8,13 +8,15 @@ import numpy as np
 
 from ..base.cost import Cost
 from ..base.curves import curve
-from ..base.errors import NotConverged
+from ..base.errors import NotConverged, OutOfRegime
 from ..base.memory import require_memory
 from ..base.progress import Progress, watcher
+from ..targets.losses import check_labels
+from ..targets.optimizers import COORDINATEWISE
 from ..targets.sampled import Sampled, whole_number
 from ..targets.student import Student
 from ..targets.target import as_target
-from ..targets.training import Settings, read_training
+from ..targets.training import OptimizerSettings, read_training
 from ._chain import Problem
 from ._readings import check_room, multi_index, read_marks, read_replicates, recovery
 from ._registry import ENGINES, Engine, record_of
@@ -36,7 +38,7 @@ def sgd(
     replicates: int | range = 16,
     seed: int = 0,
     progress: Progress | bool = True,
-    **settings: Unpack[Settings],
+    **settings: Unpack[OptimizerSettings],
 ) -> xr.Dataset:
     r"""One-pass SGD of a two-layer network, exact in law at dimension d, at a cost without d.
 
@@ -120,10 +122,15 @@ def sgd(
     """
     target = multi_index(as_target(target))
     training = read_training(
-        student, caller=sgd, step_size=step_size, batch_size=batch_size, **settings
+        student, caller=sgd, optimizers=True, step_size=step_size, batch_size=batch_size, **settings
     )
+    check_labels(training.loss, target)
+    if training.optimizer in COORDINATEWISE:
+        raise OutOfRegime(
+            f"'{training.optimizer}' treats coordinates separately: no exact reduction"
+        )
     d = whole_number("d", d)
-    check_room(d, target.r, training.width)
+    check_room(d, target.r, training.width, buffers=training.momentum > 0)
     runs = read_replicates(replicates)
     notes: list[str] = []
     if training.step_size == "auto" or steps is None:
@@ -165,7 +172,9 @@ def _check_memory(problem: Problem, replicates: int) -> None:
 
 def _dataset(problem: Problem, ending: Ending, replicates: range, notes: list[str]) -> xr.Dataset:
     kept, student = ending.records, problem.student
-    M, L = kept.M, np.swapaxes(kept.columns, -1, -2)
+    stack, factor = kept.M, np.swapaxes(kept.columns, -1, -2)
+    first = problem.rows - student.width
+    M, L = stack[..., first:, :], factor[..., first:, :]
     quantities = {
         "overlap": (("replicate", "step", "neuron", "direction"), M),
         "norm": (
@@ -174,6 +183,14 @@ def _dataset(problem: Problem, ending: Ending, replicates: range, notes: list[st
         ),
         "recovery": (("replicate", "step", "direction"), recovery(M, L)),
     }
+    if first:
+        V, B = stack[..., :first, :], factor[..., :first, :]
+        V_, B_ = np.swapaxes(V, -1, -2), np.swapaxes(B, -1, -2)
+        quantities |= {
+            "buffer_overlap": (("replicate", "step", "neuron", "direction"), V),
+            "buffer_product": (("replicate", "step", "neuron", "neuron2"), M @ V_ + L @ B_),
+            "buffer_norm": (("replicate", "step", "neuron", "neuron2"), V @ V_ + B @ B_),
+        }
     if student.train_readout is not None:
         quantities["readout"] = (("replicate", "step", "neuron"), kept.readout)
     if student.train_bias is not None:

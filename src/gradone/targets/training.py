@@ -10,19 +10,22 @@ import math
 import numbers
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any, ForwardRef, Literal, TypedDict, get_args
 
 from ..base.errors import BadData, no_such_parameter, one_of
 from .activation import Activation
+from .losses import LOSSES as LOSSES
+from .losses import SCALED, Residual, read_loss
+from .optimizers import Clip, Optimizer, Orthogonalize, read_optimizer
 from .sampled import whole_number
 from .student import Student
 
 Rule = Literal["plain", "extragradient", "sam", "sam_normalized", "k_steps", "look_ahead"]
-Loss = Literal["square", "correlation"]
 Geometry = Literal["euclidean", "projected", "spherical"]
 
 RULES: tuple[Rule, ...] = get_args(Rule)
-LOSSES: tuple[Loss, ...] = get_args(Loss)
+PLAIN_LOSSES = ("square", "correlation")
 GEOMETRIES: tuple[Geometry, ...] = get_args(Geometry)
 
 # Which of the optional numbers each rule reads.
@@ -61,6 +64,20 @@ class Settings(StudentSettings, total=False):
     weight_decay: float
 
 
+class OptimizerSettings(Settings, total=False):
+    """Keywords of a student, of its update and of its optimizer: see :class:`TrainedStudent`."""
+
+    loss_scale: float
+    optimizer: str
+    momentum: float
+    nesterov: bool
+    clip_norm: float | None
+    clip: str
+    orthogonalize: str
+    betas: tuple[float, float]
+    schedule: str | None
+
+
 @dataclass(frozen=True)
 class TrainedStudent(Student):
     r"""Student and the rule of its update; made by :func:`read_training`.
@@ -70,7 +87,8 @@ class TrainedStudent(Student):
     width, activation, readout, bias, init
         See :class:`gradone.Student`.
     step_size : float or "auto"
-        :math:`\eta`, which multiplies the gradient of the batch mean of (y - f)^2/2.
+        :math:`\eta`, which multiplies what the optimizer makes of the gradient of the mean loss of
+        a batch.
     batch_size : int
         Samples of one update.
     rule : str
@@ -86,8 +104,17 @@ class TrainedStudent(Student):
     inner_step_size, inner_steps, radius, interpolation : float or int
         Numbers of the rules that look at a batch more than once.
     loss : str
-        ``"square"``: e = y - f; ``"correlation"``: e = y; the gradient of neuron j is the mean of
-        a_j e sigma'(lambda_j + b_j) x.
+        The gradient of neuron j is the mean of a_j e sigma'(lambda_j + b_j) x with the residual e:
+
+        - ``"square"``: e = y - f; ``"correlation"``: e = y;
+        - ``"logistic"``: e = (y - tanh(f/2))/2, ``"smooth_hinge"``: e = y clip(1 - y f, 0, 1), for
+          labels -1 and 1;
+        - ``"huber"``: e = clip(y - f, -s, s), ``"pseudo_huber"``: e = (y - f) over
+          sqrt(1 + (y - f)^2/s^2), with s = `loss_scale`; ``"absolute"``: e = sign(y - f);
+        - a formula of the label ``y`` and the output ``f``, such as ``"(y - f)^4/4"``: e is minus
+          its derivative by f.
+    loss_scale : float
+        See ``"huber"``.
     geometry : str
         ``"euclidean"``: W <- (1 - eta weight_decay) W + S; ``"projected"``: the same, then rows of
         unit norm; ``"spherical"``: S_j is first made orthogonal to w_j. Inner moves are Euclidean
@@ -99,6 +126,24 @@ class TrainedStudent(Student):
         kinds of SAM, those before the update for the other rules.
     weight_decay : float
         Decay of W, once for each update.
+    optimizer : str
+        From the gradient G of the batch mean (minus the derivative of the loss) and the buffer V,
+        V <- momentum V + clip(G), D = V (with `nesterov` D = clip(G) + momentum V), and
+        S = eta Psi(D) with
+
+        - ``"sgd"``: Psi(D) = D;
+        - ``"normalized"``: Psi(D) = D over its Frobenius norm;
+        - ``"muon"``: Psi(D) = (D D^T)^(-1/2) D, or five Newton-Schulz steps towards it, as
+          `orthogonalize` says ("polar" or "newton_schulz");
+        - ``"sign"``, ``"rmsprop"``, ``"adam"``: coordinate by coordinate, with the memories `betas`
+          (``"rmsprop"`` reads the second only).
+    momentum, nesterov : float, bool
+        Memory of the buffer, in [0, 1). Readout and bias are trained without it.
+    clip_norm, clip : float or None, str
+        Largest Frobenius norm of the gradient: of the batch mean (``clip="batch"``), or of each
+        sample before the mean is taken (``"sample"``).
+    schedule : str or None
+        Factor of all step sizes, a formula of t = step/steps: ``"0.5*(1 + cos(pi*t))"``.
     """
 
     step_size: float | Literal["auto"] = "auto"
@@ -108,11 +153,20 @@ class TrainedStudent(Student):
     inner_steps: int = 2
     radius: float | None = None
     interpolation: float | None = None
-    loss: Loss = "square"
+    loss: str = "square"
     geometry: Geometry = "euclidean"
     train_readout: float | None = None
     train_bias: float | None = None
     weight_decay: float = 0.0
+    loss_scale: float = 1.0
+    optimizer: Optimizer = "sgd"
+    momentum: float = 0.0
+    nesterov: bool = False
+    clip_norm: float | None = None
+    clip: Clip = "batch"
+    orthogonalize: Orthogonalize = "polar"
+    betas: tuple[float, float] = (0.9, 0.999)
+    schedule: str | None = None
 
     @property
     def eta(self) -> float:
@@ -120,6 +174,18 @@ class TrainedStudent(Student):
         if self.step_size == "auto":
             raise BadData('step_size="auto" must be replaced by a number first')
         return self.step_size
+
+    @cached_property
+    def residual(self) -> Residual:
+        """The residual e(y, f) of the loss."""
+        return Residual(self.loss, self.loss_scale)
+
+    @property
+    def is_plain_sgd(self) -> bool:
+        """Whether a step is eta times a gradient of the batch, without memory or schedule."""
+        return (self.optimizer, self.momentum, self.clip_norm, self.schedule) == (
+            "sgd", 0.0, None, None,
+        )  # fmt: skip
 
     @property
     def inner_eta(self) -> float:
@@ -137,12 +203,16 @@ class TrainedStudent(Student):
 
 _OF_STUDENT = tuple(field.name for field in fields(Student))
 _OF_TRAINING = tuple(field.name for field in fields(TrainedStudent))
-_PACKS: dict[Any, Any] = {f"Unpack[{pack.__name__}]": pack for pack in (StudentSettings, Settings)}
+_OF_OPTIMIZER = tuple(OptimizerSettings.__annotations__)
+_OF_OPTIMIZER = tuple(name for name in _OF_OPTIMIZER if name not in Settings.__annotations__)
+_PACKS: dict[Any, Any] = {
+    f"Unpack[{pack.__name__}]": pack for pack in (StudentSettings, Settings, OptimizerSettings)
+}
 
 
 def read_training(
     student: Student | None = None, *, caller: Callable[..., Any] | None = None, flow: bool = False,
-    **settings: Any,
+    optimizers: bool = False, **settings: Any,
 ) -> TrainedStudent:  # fmt: skip
     """Student and its update from the arguments of a user, all of them checked.
 
@@ -155,6 +225,9 @@ def read_training(
     flow : bool
         Whether step sizes are in units of a flow, in which many updates make one unit of time: the
         decay may then be of any size.
+    optimizers : bool
+        Whether the caller covers every loss and optimizer; else plain SGD with the square or the
+        correlation loss.
     **settings
         Parameters of :class:`TrainedStudent`.
 
@@ -170,9 +243,10 @@ def read_training(
     Traceback (most recent call last):
     gradone.base.errors.BadData: give width=... in the student or alone, not both
     """
+    allowed = [name for name in _OF_TRAINING if optimizers or name not in _OF_OPTIMIZER]
     for name in settings:
-        if name not in _OF_TRAINING:
-            known = parameters_of(caller) if caller else _OF_TRAINING
+        if name not in allowed:
+            known = parameters_of(caller) if caller else allowed
             owner = getattr(caller, "__name__", "student")
             raise BadData(no_such_parameter(owner, name, known))
     network = {name: settings[name] for name in _OF_STUDENT if name in settings}
@@ -184,6 +258,8 @@ def read_training(
         raise BadData(f"give {next(iter(network))}=... in the student or alone, not both")
     kept = {name: getattr(student, name) for name in _OF_STUDENT}
     update = {name: value for name, value in settings.items() if name not in _OF_STUDENT}
+    if not optimizers:
+        one_of("loss", update.get("loss", PLAIN_LOSSES[0]), PLAIN_LOSSES)
     return TrainedStudent(**kept, **_checked(update, flow=flow))
 
 
@@ -232,8 +308,13 @@ def _checked(update: Mapping[str, Any], *, flow: bool) -> dict[str, Any]:
     found = {name: found[name] for name in found if name not in _OF_STUDENT} | dict(update)
     for name in ("batch_size", "inner_steps"):
         found[name] = whole_number(name, found[name])
-    for name, known in (("rule", RULES), ("loss", LOSSES), ("geometry", GEOMETRIES)):
+    for name, known in (("rule", RULES), ("geometry", GEOMETRIES)):
         found[name] = one_of(name, found[name], known)
+    found["loss"] = read_loss(found["loss"])
+    found["loss_scale"] = _number("loss_scale", found["loss_scale"])
+    if found["loss_scale"] != 1 and found["loss"] not in SCALED:
+        raise BadData(f"loss_scale has no meaning for the loss {found['loss']!r}; leave it out")
+    found = read_optimizer(found)
     rule, automatic = found["rule"], found["step_size"] == "auto"
     if not automatic:
         found["step_size"] = _number("step_size", found["step_size"], hint='; "auto" chooses it')

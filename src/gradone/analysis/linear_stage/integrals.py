@@ -12,12 +12,13 @@ import numpy as np
 from ...base.estimate import Estimate, Kind, roughest
 from ...calculus.coefficients import BlockCoefficients
 from ...calculus.grid import grid_coefficients
-from ...calculus.integrand import Integrand
+from ...calculus.integrand import Integrand, Plane
 from ...calculus.line import line_coefficients
 from ...calculus.sobol import SobolSequence, gaussian_points, sobol_coefficients
 from ...targets.frame import Framed, natural_frame
 from ...targets.language.bounds import growth
 from ...targets.language.expression import Expression
+from ...targets.language.lines import Curved, line_zeros
 from ...targets.language.tree import multiply, power
 from ...targets.target import Target
 from .labels import LabelFunction, label_function
@@ -154,6 +155,8 @@ def _coefficients(known: _OnPoints, row: int, degree: int, update: Update) -> Bl
     """Hermite coefficients in z of one function of the label."""
     g = known.g
     planes, is_curved = g.breaks
+    if g.r == 1:
+        planes = (*planes, *_level_points(g, update.label_breaks))
     # A push that jumps leaves kinks at some labels: curved surfaces, unless the label is discrete.
     is_curved |= update.has_jumps and g.r > 1 and not g.is_discrete
     power_, linear, quadratic = growth(g.tree)
@@ -168,6 +171,18 @@ def _coefficients(known: _OnPoints, row: int, degree: int, update: Update) -> Bl
         return found
     other = sobol_coefficients(integrand, degree, 1e-6, POINTS)
     return other if found is None or other.error.max() < found.error.max() else found
+
+
+def _level_points(g: Expression, levels: Sequence[float]) -> list[Plane]:
+    """Points of the line at which a function takes one of some values."""
+    found = []
+    for level in levels:
+        try:
+            zeros = line_zeros(lambda t, level=level: g(np.asarray(t)[..., None]) - level)  # type: ignore[misc]
+        except Curved:
+            continue  # the integration finds its own panels there, with a larger error
+        found += [Plane((1.0,), float(zero)) for zero in zeros]
+    return found
 
 
 def _label_errors(labels: LabelFunction, g: Expression) -> np.ndarray:

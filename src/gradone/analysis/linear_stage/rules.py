@@ -5,9 +5,12 @@ w <- w + (gamma/d) phi(u, y) x with (:math:`|x|^2 = d`, rho = d times the inner 
 
 .. math::
     \phi = a\,e(\tilde u)\,\sigma'(\tilde u), \qquad \tilde u = u + \rho\,a\,e(u)\,\sigma'(u),
-    \qquad e(u) = y - a\,\sigma(u) \text{ or } y. \qquad [ES-1]
+    \qquad e(u) = -\partial_f \ell(y, a\,\sigma(u)). \qquad [ES-1]
 
-Everything that the linear stage needs is an average over u at a fixed label: a function of y alone.
+An optimizer without memory makes another push of it: :math:`\phi \min(1, c/|\phi|)` if gradients
+are clipped at :math:`c\sqrt d`, :math:`\phi/|\phi|` if they are normalized; Muon is the same for one
+sample, and the signs of the coordinates of a gradient along spread-out directions act as
+:math:`\sqrt{2/\pi}\,\phi/|\phi|` with the noise of :math:`\phi/|\phi|`. Everything that the linear stage needs is an average over u at a fixed label: a function of y alone.
 """
 
 from __future__ import annotations
@@ -18,11 +21,13 @@ from functools import cached_property
 
 import numpy as np
 
-from ...base.errors import BadData, did_you_mean
+from ...base.errors import BadData, OutOfRegime, one_of
 from ...calculus.hermite import normal_density
 from ...calculus.line import gauss_legendre
 from ...targets.activation import Activation
-from ...targets.training import LOSSES, RULES, Loss, Rule
+from ...targets.losses import Residual, read_loss
+from ...targets.optimizers import OPTIMIZERS
+from ...targets.training import PLAIN_LOSSES, RULES, Rule
 
 _REACH = 9.0  # a standard normal variable is never farther out
 _CELLS = 16
@@ -49,6 +54,12 @@ class Update:
         Steps on one sample, for ``"k_steps"`` and ``"look_ahead"``.
     radius : float
         :math:`\sqrt d` times the radius of normalized SAM.
+    loss_scale : float
+        See :func:`gradone.analysis.escape`.
+    optimizer : str
+        ``"sgd"``, ``"normalized"``, ``"muon"`` or ``"sign"``.
+    clip_norm : float
+        Largest gradient, divided by :math:`\sqrt d`.
 
     Examples
     --------
@@ -61,21 +72,29 @@ class Update:
 
     activation: Activation
     rule: Rule
-    loss: Loss
+    loss: str
     readout: float
     inner_step: float = 0.0
     inner_steps: int = 2
     radius: float = 0.0
+    loss_scale: float = 1.0
+    optimizer: str = "sgd"
+    clip_norm: float = math.inf
 
     def __post_init__(self) -> None:
-        for what, given, known in (("rule", self.rule, RULES), ("loss", self.loss, LOSSES)):
-            if given not in known:
-                raise BadData(
-                    f"unknown {what} {given!r}; it is one of "
-                    + ", ".join(map(repr, known))
-                    + "."
-                    + did_you_mean(str(given), known)
-                )
+        one_of("rule", self.rule, RULES)
+        read_loss(self.loss)
+        if one_of("optimizer", self.optimizer, OPTIMIZERS) in ("rmsprop", "adam"):
+            raise OutOfRegime(
+                f"'{self.optimizer}' remembers earlier gradients; the linear stage is computed for "
+                "'sgd', 'normalized', 'muon' and 'sign'"
+            )
+        if self.rule != "plain" and self.changes_push:
+            raise BadData(
+                "clipped, normalized and signed gradients are analyzed for rule='plain' only"
+            )
+        if not self.clip_norm > 0:
+            raise BadData(f"clip_norm must be a number > 0, got {self.clip_norm!r}")
         for name in ("readout", "inner_step", "radius"):
             if not math.isfinite(getattr(self, name)):
                 raise BadData(f"{name} must be a finite number, got {getattr(self, name)!r}")
@@ -86,9 +105,31 @@ class Update:
         if self.inner_steps < 1:
             raise BadData(f"inner_steps must be at least 1, got {self.inner_steps!r}")
 
+    @cached_property
+    def residual(self) -> Residual:
+        """The residual e(y, f) of the loss."""
+        return Residual(self.loss, self.loss_scale)
+
+    @property
+    def changes_push(self) -> bool:
+        """Whether the optimizer makes another push of the gradient of a sample."""
+        return self.optimizer != "sgd" or self.clip_norm < math.inf
+
+    @property
+    def gain(self) -> float:
+        """Factor of the drift, which the noise does not have."""
+        return math.sqrt(2 / math.pi) if self.optimizer == "sign" else 1.0
+
     @property
     def is_plain(self) -> bool:
-        """Whether the update is the plain gradient, whatever the rule is called."""
+        """Whether the update is the plain gradient of a loss that is affine in the label."""
+        if self.loss not in PLAIN_LOSSES or self.changes_push:
+            return False
+        return self._looks_once
+
+    @property
+    def _looks_once(self) -> bool:
+        """Whether the gradient is taken where the neuron is, whatever the rule is called."""
         if self.rule == "sam_normalized":
             return self.radius == 0
         if self.rule in ("k_steps", "look_ahead"):
@@ -107,7 +148,25 @@ class Update:
     @property
     def has_jumps(self) -> bool:
         """Whether the push may jump when the field moves at a fixed label."""
-        return bool(self.activation.kinks) or (self.rule == "sam_normalized" and not self.is_plain)
+        moves = self.rule == "sam_normalized" and not self._looks_once
+        return bool(self.activation.kinks) or moves or self._has_moving_jumps
+
+    @property
+    def _has_moving_jumps(self) -> bool:
+        return self.changes_push or self.residual.has_kinks
+
+    @cached_property
+    def label_breaks(self) -> tuple[float, ...]:
+        """Labels at which averages of the push over its field may jump or have a kink."""
+        outputs = {0.0} | {self.readout * float(self.activation(k)) for k in self.activation.kinks}
+        found = {0.0} if self.changes_push else set()
+        for normal, offset in self.residual.planes:
+            if normal[0]:
+                found |= {(offset - normal[1] * f) / normal[0] for f in outputs}
+        if self.clip_norm < math.inf:
+            sizes = np.abs(self.readout * self._slopes[0](np.array([-_REACH, _REACH])))
+            found |= {s * self.clip_norm / size for size in sizes if size > 0 for s in (-1.0, 1.0)}
+        return tuple(sorted(found))
 
     def __call__(self, u: np.ndarray, y: np.ndarray) -> np.ndarray:
         """The push at fields and labels that broadcast against each other."""
@@ -123,14 +182,18 @@ class Update:
         a = self.readout
         if self.loss == "correlation":
             return a * y * first, a * y * second
-        error = y - a * self.activation(u)
-        return a * error * first, a * (error * second - a * first * first)
+        if self.loss == "square":
+            error = y - a * self.activation(u)
+            return a * error * first, a * (error * second - a * first * first)
+        output = a * self.activation(u)
+        error, change = self.residual(y, output), self.residual.slope(y, output)
+        return a * error * first, a * (error * second + a * change * first * first)
 
     def _run(self, u: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
         """The push, its derivative, and what must not change sign where it is smooth."""
         push, slope = self._gradient(u, y)
-        if self.is_plain:
-            return push, slope, []
+        if self._looks_once:
+            return *self._effective(push, slope), [push]
         if self.rule == "sam_normalized":
             moved = u - self.radius * np.sign(push)
             return *self._gradient(moved, y), [moved, push]
@@ -146,13 +209,22 @@ class Update:
             path.append(moved)
         return push, slope, path
 
+    def _effective(self, push: np.ndarray, slope: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """What the optimizer makes of a push, and its derivative between jumps."""
+        if self.optimizer != "sgd":
+            return np.sign(push), np.zeros_like(slope)
+        if self.clip_norm < math.inf:
+            small = np.abs(push) <= self.clip_norm
+            return np.clip(push, -self.clip_norm, self.clip_norm), np.where(small, slope, 0.0)
+        return push, slope
+
     # ---- averages over the field
 
     def jumps(self, y: np.ndarray) -> np.ndarray:
         """Fields at which the push jumps, one row for each label (n, k), padded with infinity."""
         kinks = np.array(self.activation.kinks)
         fixed = np.broadcast_to(kinks, (len(y), len(kinks)))
-        if self.is_plain or not self.has_jumps:
+        if self.is_plain or not self.has_jumps or (self._looks_once and not self._has_moving_jumps):
             return fixed
         scan = np.sort(np.concatenate([_SCAN + 0.0137, kinks - _SIDE, kinks + _SIDE]))
         rows, roots = [], []
@@ -181,6 +253,14 @@ class Update:
     def _watched(self, u: np.ndarray, y: np.ndarray) -> list[np.ndarray]:
         """Quantities whose zeros are jumps: distances of the inner fields to the kinks."""
         path = self._run(u, y)[2]
+        if self._looks_once:
+            found = self.residual.breaks(y, self.readout * self.activation(u))
+            found = [np.broadcast_to(part, np.broadcast(u, y).shape) for part in found]
+            if self.optimizer != "sgd":
+                found += path
+            elif self.clip_norm < math.inf:
+                found.append(np.abs(path[0]) - self.clip_norm)
+            return found
         if self.rule == "sam_normalized":
             path, gradient = path[:1], path[1]
             extra = [gradient]
@@ -215,6 +295,6 @@ class Update:
         before, he = np.zeros_like(w), np.ones_like(w)
         weighted = push * mass
         for j in range(order + 1):
-            results.append(np.einsum("nk,nk->n", weighted, he))
+            results.append(self.gain * np.einsum("nk,nk->n", weighted, he))
             before, he = he, w * he - j * before
         return np.stack([*results, np.einsum("nk,nk->n", weighted, push)])

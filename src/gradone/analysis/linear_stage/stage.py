@@ -213,6 +213,8 @@ class LinearStage:
     def step_size(self) -> Estimate | None:
         r"""Recommended step s in :math:`\eta = s\,d^{-p}`, p from `step_power`.
 
+        For normalized gradients and Muon :math:`\eta = s\,d^{1/2-p}`: their steps have a length.
+
         :math:`|v|/V`; 0.4 :math:`k_1/V`; 0.3 :math:`\kappa/V`. For ``"k_steps"`` the inner step is
         the step. None if nothing escapes.
         """
@@ -326,6 +328,11 @@ class LinearStage:
             gamma = float(self.step_size) if self.step_size and self.step_power == 1 else 0.0
         if self.target.q:
             raise OutOfRegime("the second stage is not computed for targets with latent noise")
+        if self.update.changes_push or self.update.residual.has_kinks:
+            raise OutOfRegime(
+                "the second stage is not computed for pushes that jump with the field: clipped, "
+                "normalized or signed gradients, and losses with kinks"
+            )
         return second_stage(
             self.update, self.target.expression, self.target.noise, q, gamma=gamma, overlap=overlap
         )
@@ -339,7 +346,9 @@ class LinearStage:
         inner = {"plain": "", "sam_normalized": f" radius={u.radius:g}"}.get(
             u.rule, f" rho={u.rho:g}"
         )
-        return f"{u.rule}{inner}, a={u.readout:+g}, {u.loss} loss"
+        how = u.rule if u.optimizer == "sgd" else u.optimizer
+        clip = "" if math.isinf(u.clip_norm) else f" clip={u.clip_norm:g}"
+        return f"{how}{inner}{clip}, a={u.readout:+g}, {u.loss} loss"
 
     def summary(self) -> str:
         """Verdict and numbers, a few lines of text."""
@@ -363,6 +372,8 @@ class LinearStage:
             "loss": self.update.loss,
             "readout": self.update.readout,
             "inner_step": self.update.rho,
+            "optimizer": self.update.optimizer,
+            "clip_norm": None if math.isinf(self.update.clip_norm) else self.update.clip_norm,
             "activation": self.update.activation.text,
             "drift": self.v.tolist(),
             "drift_err": [e.error for e in self.drift],

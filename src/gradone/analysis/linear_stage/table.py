@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from ...base.errors import BadData, OutOfRegime
 from ...targets.activation import Activation
 from ...targets.frame import natural_frame
+from ...targets.losses import check_labels
 from ...targets.target import Target
-from ...targets.training import Loss, Rule
+from ...targets.training import Rule
 from .integrals import moments
 from .rules import Update
 from .stage import MAX_R, LinearStage
@@ -21,11 +22,14 @@ def escape(
     activation: str | Activation = "relu(z)",
     *,
     rule: Rule = "plain",
-    loss: Loss = "square",
+    loss: str = "square",
     readout: float = 1.0,
     inner_step: float | None = None,
     inner_steps: int = 2,
     radius: float | None = None,
+    loss_scale: float = 1.0,
+    optimizer: str = "sgd",
+    clip_norm: float | None = None,
 ) -> LinearStage:
     r"""Linear stage of one-pass SGD on a target, from a neuron without overlap [ES-2].
 
@@ -39,8 +43,10 @@ def escape(
         ``"plain"``; ``"extragradient"`` (gradient at w + inner step); ``"sam"`` (at w - inner
         step); ``"sam_normalized"``; ``"k_steps"`` and ``"look_ahead"`` (several steps on one
         sample).
-    loss : str
-        ``"square"`` or ``"correlation"``.
+    loss, loss_scale : str, float
+        ``"square"``, ``"correlation"``, ``"logistic"``, ``"smooth_hinge"``, ``"huber"``,
+        ``"pseudo_huber"``, ``"absolute"`` or a formula of ``y`` and ``f``: see
+        :class:`gradone.targets.training.TrainedStudent`.
     readout : float
         Weight a of the neuron in the output; its sign matters.
     inner_step : float
@@ -50,6 +56,12 @@ def escape(
         Number of steps on one sample.
     radius : float
         :math:`\sqrt d` times the radius of normalized SAM.
+    optimizer : str
+        ``"sgd"``, ``"normalized"``, ``"muon"`` (the same, for batches of one sample) or ``"sign"``
+        (for directions that are spread over the coordinates). Momentum :math:`\beta` is
+        ``"sgd"`` with gamma divided by :math:`1 - \beta`.
+    clip_norm : float
+        Largest norm of a gradient, divided by :math:`\sqrt d`.
 
     Returns
     -------
@@ -72,6 +84,12 @@ def escape(
     ...                loss="correlation")
     >>> stage.scaling, round(float(stage.v[0]), 6), round(stage.variance.value, 6)
     ('d', -0.118646, 2.080604)
+
+    So it is for normalized gradients, which look at each sample once:
+
+    >>> stage = escape("He3(z)", "relu(z)", loss="correlation", optimizer="normalized")
+    >>> stage.scaling, round(float(stage.v[0]), 5)
+    ('d', -0.22091)
     """
     target = target if isinstance(target, Target) else Target(target)
     directions = len(natural_frame(target.joint).rows)
@@ -91,7 +109,11 @@ def escape(
         float(inner_step or 0.0),
         int(inner_steps),
         float(radius or 0.0),
+        float(loss_scale),
+        optimizer,
+        math.inf if clip_norm is None else float(clip_norm),
     )
+    check_labels(loss, target)
     needed = {"plain": None, "sam_normalized": "radius"}.get(rule, "inner_step")
     if needed and {"inner_step": inner_step, "radius": radius}[needed] is None:
         raise BadData(f"the rule '{rule}' needs {needed}=...; without it, it is the plain rule")
@@ -137,7 +159,7 @@ def escape_table(
     target: Target | str,
     activation: str | Activation = "relu(z)",
     *,
-    loss: Loss = "square",
+    loss: str = "square",
     rules: Sequence[Rule] = ("plain", "extragradient", "sam"),
     readouts: Sequence[float] = (1.0, -1.0),
     inner_step: float = 0.1,

@@ -21,7 +21,8 @@ import math
 
 from ...base.machine_code import njit
 
-SQUARE_LOSS = True  # e = y - f; otherwise e = y
+SQUARE_LOSS = True  # e = y - f
+OTHER_LOSS = False  # e is the residual of the label and the output; if neither, e = y
 DISPLACED = False  # the gradient is taken at a displaced point
 NORMALIZED = False  # ... at a fixed distance
 REPEATED = False  # several steps on the same batch
@@ -39,6 +40,12 @@ def sigma(x):
 def slope(x):
     """Derivative of the activation."""
     return 1.0 if x > 0 else 0.0
+
+
+@njit
+def residual(y, f):
+    """Minus the derivative of the loss by the output."""
+    return y - f
 
 
 @njit
@@ -62,6 +69,11 @@ def gradient(field, y, a, b, push):
     if SQUARE_LOSS:
         for j in range(a.size):
             e -= a[j] * sigma(field[j] + b[j])
+    if OTHER_LOSS:
+        output = 0.0
+        for j in range(a.size):
+            output += a[j] * sigma(field[j] + b[j])
+        e = residual(y, output)
     for j in range(a.size):
         push[j] = a[j] * e * slope(field[j] + b[j])
     return e
@@ -115,6 +127,35 @@ def absorb(columns, v):
                 left, right = columns[k, j], v[j]
                 columns[k, j] = cosine * left + sine * right
                 v[j] = cosine * right - sine * left
+
+
+@helper
+def add_outer(columns, c, u, rho):
+    """L <- tri([L, 0] + c (u, rho)^T) in two sweeps of rotations of neighboring columns."""
+    p = c.size
+    h = rho
+    for j in range(p):
+        columns[p, j] = 0.0
+    # The first sweep turns (u, rho) into (h, 0, ..., 0), which gives L a superdiagonal; then the
+    # outer product has one column; the second sweep removes the superdiagonal.
+    for turn in range(2 * p):
+        k = p - 1 - turn if turn < p else turn - p
+        if turn == p:
+            for j in range(p):
+                columns[0, j] += h * c[j]
+        if turn < p:
+            first, second = u[k], h
+        else:
+            first, second = columns[k, k], columns[k + 1, k]
+        h = math.sqrt(first * first + second * second)
+        if h > 0.0:
+            cosine, sine = first / h, second / h
+            for j in range(k, p):
+                left, right = columns[k, j], columns[k + 1, j]
+                columns[k, j] = cosine * left + sine * right
+                columns[k + 1, j] = cosine * right - sine * left
+        if turn >= p:
+            columns[k + 1, k] = 0.0  # but for rounding, it is
 
 
 @helper

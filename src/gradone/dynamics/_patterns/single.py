@@ -24,9 +24,9 @@ from .frame import (
     REPEATED,
     TANGENT,
     UNIT_NORM,
+    add_outer,
     fields,
     gradient,
-    helper,
     keep_state,
     label,
     normalize,
@@ -35,35 +35,6 @@ from .frame import (
 )
 
 # --------------------------------------------------------------------------------------------------
-
-
-@helper
-def add_outer(columns, c, u, rho):
-    """L <- tri([L, 0] + c (u, rho)^T) in two sweeps of rotations of neighboring columns."""
-    p = c.size
-    h = rho
-    for j in range(p):
-        columns[p, j] = 0.0
-    # The first sweep turns (u, rho) into (h, 0, ..., 0), which gives L a superdiagonal; then the
-    # outer product has one column; the second sweep removes the superdiagonal.
-    for turn in range(2 * p):
-        k = p - 1 - turn if turn < p else turn - p
-        if turn == p:
-            for j in range(p):
-                columns[0, j] += h * c[j]
-        if turn < p:
-            first, second = u[k], h
-        else:
-            first, second = columns[k, k], columns[k + 1, k]
-        h = math.sqrt(first * first + second * second)
-        if h > 0.0:
-            cosine, sine = first / h, second / h
-            for j in range(k, p):
-                left, right = columns[k, j], columns[k + 1, j]
-                columns[k, j] = cosine * left + sine * right
-                columns[k + 1, j] = cosine * right - sine * left
-        if turn >= p:
-            columns[k + 1, k] = 0.0  # but for rounding, it is
 
 
 @njit(

@@ -20,7 +20,7 @@ from ...targets.language.tree import Number, Variable, add
 from ...targets.on_inputs import OnInputs
 from ...targets.sampled import whole_number
 from ...targets.target import Target
-from ...targets.training import GEOMETRIES, LOSSES
+from ...targets.training import GEOMETRIES, PLAIN_LOSSES
 from .._inputs import nonnegative, number, positive
 from .._registry import THEORIES, Theory
 from ._particles import Field, Motion, Particles, Spread, finite_start, limit_start
@@ -173,7 +173,7 @@ class MeanField(Theory):
             nonnegative("weight_decay", weight_decay),
             nonnegative("readout_decay", readout_decay),
             nonnegative("temperature", temperature),
-            one_of("loss", loss, LOSSES) == "correlation",
+            one_of("loss", loss, PLAIN_LOSSES) == "correlation",
             _is_spherical(geometry),
         )
         if motion.is_correlation and motion.train_readout and not motion.is_spherical:
