@@ -28,8 +28,13 @@ _LONGEST = 3 * 10**7  # updates that nobody should start by accident
 _INNER = (0.1, 0.3)  # inner steps times d/b, radii times sqrt(d/b) that are tried
 _STEPS = (0.03, 0.1, 0.3, 1.0)  # steps times d/b that are tried where the rule depends on them
 _HALVINGS = 5
+_WITHOUT_OPTIMIZER: dict[str, Any] = {
+    "optimizer": "sgd", "momentum": 0.0, "nesterov": False, "clip_norm": None, "clip": "batch",
+    "schedule": None,
+}  # fmt: skip
 _SMALLEST = 16  # d from which hitting times make sense
 _TYPICAL = 4  # kinds of neurons that are looked at
+_OF_DIFFERENCE = ("square", "huber", "pseudo_huber", "absolute")  # losses of y - f
 
 
 @dataclass(frozen=True)
@@ -78,16 +83,27 @@ def chosen_steps(
         best, notes = None, [f"The theory of the escape does not apply: {error}."]
     if student.step_size == "auto":
         gamma = _cautious(target, student) if best is None else _settled(best, d)
-        student, chosen = with_steps(
-            student, d, min(gamma / d * student.batch_size, largest_step(student, d)),
-            _INNER[0] if best is None else best.inner,
-        )  # fmt: skip
+        step = gamma * step_unit(student, d)
+        if student.optimizer == "sgd":
+            step = min(step, largest_step(student, d))
+        student, chosen = with_steps(student, d, step, _INNER[0] if best is None else best.inner)
         notes.insert(0, chosen)
     steps, note = _duration(best, student, d)
     return student, steps, notes + note
 
 
 # ---- the step
+
+
+def step_unit(student: TrainedStudent, d: int) -> float:
+    """The step size that stands for gamma = 1 in the linear stage.
+
+    A batch of b samples divides the noise by b; steps of unit length are those of a gradient of
+    length sqrt(d); a buffer adds up 1/(1 - momentum) gradients.
+    """
+    has_length = student.optimizer in ("normalized", "muon")
+    unit = 1 / math.sqrt(d) if has_length else student.batch_size / d
+    return unit * (1 - student.momentum)
 
 
 def with_steps(
@@ -110,7 +126,7 @@ def _best(target: Target, student: TrainedStudent, d: int) -> _Choice:
     choices = []
     for a, activation, seen in typical_neurons(target, student):
         for inner in _inner_values(student, d):
-            stage = stage_of(seen, activation, student.rule, student, a, inner)
+            stage = stage_of(seen, activation, student.rule, student, a, inner, d)
             choices.append(_Choice(stage, _gamma(stage, student, inner, d), inner))
     return max(choices, key=lambda choice: choice.speed)
 
@@ -120,7 +136,7 @@ def typical_neurons(
 ) -> list[tuple[float, Activation, Target]]:
     """Typical neurons: readout, activation with its bias, and the target as they see it.
 
-    With the squared loss the other neurons are subtracted from the label: as long as nothing is
+    With a loss of y - f the other neurons are subtracted from the label: as long as nothing is
     learned they are independent of it, a constant and noise.
     """
     kinds = sorted({pair for pair in zip(student.a, student.b, strict=True) if pair[0]})
@@ -130,7 +146,7 @@ def typical_neurons(
     result = []
     for a, b in kinds:
         seen = target
-        if student.loss == "square" and student.width > 1:
+        if student.loss in _OF_DIFFERENCE and student.width > 1:
             mean = noise = 0.0
             for a_other, b_other in zip(student.a, student.b, strict=True):
                 mean += a_other * shifted[b_other].hermite(0).value
@@ -167,8 +183,11 @@ def _inner_values(student: TrainedStudent, d: int) -> tuple[float | None, ...]:
 
 def stage_of(
     target: Target, activation: Activation, rule: Rule, student: TrainedStudent, a: float,
-    inner: float | None,
+    inner: float | None, d: int,
 ) -> LinearStage:  # fmt: skip
+    clip = student.clip_norm
+    if clip is not None:  # of the mean of a batch, whose length is that of a sample over sqrt(b)
+        clip *= math.sqrt((student.batch_size if student.clip == "batch" else 1) / d)
     return escape(
         target,
         activation,
@@ -178,13 +197,16 @@ def stage_of(
         inner_step=None if rule in ("plain", "sam_normalized") else inner,
         inner_steps=student.inner_steps,
         radius=inner if rule == "sam_normalized" else None,
+        loss_scale=student.loss_scale,
+        optimizer=student.optimizer,
+        clip_norm=clip,
     )
 
 
 def _gamma(stage: LinearStage, student: TrainedStudent, inner: float | None, d: int) -> float:
     """Step for one sample, times d."""
     if student.step_size != "auto":
-        return student.eta * d / student.batch_size
+        return student.eta / step_unit(student, d)
     if student.rule in ("k_steps", "look_ahead"):  # the step is the inner one
         return float(inner or 0.0) * float(student.interpolation or 1.0)
     if stage.step_size is None:
@@ -226,8 +248,8 @@ def curvature(student: TrainedStudent) -> float:
 
 def largest_step(student: TrainedStudent, d: int) -> float:
     """Bound [SG-6]."""
-    load = d / student.batch_size if student.loss == "square" else 0.0
-    return 0.5 / ((load + 1.0) * curvature(student))
+    load = 0.0 if student.loss == "correlation" else d / student.batch_size
+    return 0.5 * (1 - student.momentum) / ((load + 1.0) * curvature(student))
 
 
 # ---- what to say
@@ -237,17 +259,15 @@ def _advice(target: Target, student: TrainedStudent, d: int, best: _Choice) -> l
     """One sentence where another rule learns what this one does not, or much faster."""
     if best.exponent <= 2:
         return []
-    here = f"The rule '{student.rule}' with {student.activation} "
+    optimizer = "" if student.optimizer == "sgd" else f", optimizer '{student.optimizer}'"
+    here = f"The rule '{student.rule}'{optimizer} with {student.activation} "
     if math.isinf(best.exponent):
         here += "cannot escape from a random start, according to theory"
     else:
         here += f"needs O(d^{best.exponent - 1}) steps"
     rules: tuple[Rule, ...] = ("extragradient", "sam")
-    others = [
-        _best(target, replace(student, rule=rule, inner_step_size=None, step_size="auto"), d)
-        for rule in rules
-        if rule != student.rule
-    ]
+    plain = replace(student, inner_step_size=None, step_size="auto", **_WITHOUT_OPTIMIZER)
+    others = [_best(target, replace(plain, rule=rule), d) for rule in rules if rule != student.rule]
     other = max(others, key=lambda choice: choice.speed)
     if other.exponent > 2:
         return [f"{here}; another activation, such as tanh(z + 0.2), may learn more."]
@@ -262,8 +282,9 @@ def _duration(best: _Choice | None, student: TrainedStudent, d: int) -> tuple[in
     """Number of updates after which the first direction is learned, and some more."""
     steps, note = 20 * d * math.log(d + 1) / student.batch_size, []
     if best is not None and math.isfinite(best.exponent) and d >= _SMALLEST:
-        time = _hitting_time(best, student.eta * d / student.batch_size, d)
-        needed = _PATIENCE * time.value / student.batch_size
+        time = _hitting_time(best, student.eta / step_unit(student, d), d)
+        has_length = student.optimizer in ("normalized", "muon")
+        needed = _PATIENCE * time.value / (1 if has_length else student.batch_size)
         if needed <= _LONGEST:
             steps = needed
         elif math.isfinite(needed):

@@ -48,7 +48,7 @@ def _outlook(target: Target, student: TrainedStudent, d: int) -> list[str]:
         inner = float(student.radius or 0.0) / math.sqrt(load)
     try:
         stages = [
-            stage_of(seen, activation, rule, student, a, inner * load)
+            stage_of(seen, activation, rule, student, a, inner * load, d)
             for a, activation, seen in typical_neurons(target, student)
         ]
     except OutOfRegime as error:

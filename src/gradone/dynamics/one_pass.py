@@ -127,7 +127,9 @@ def sgd(
     check_labels(training.loss, target)
     if training.optimizer in COORDINATEWISE:
         raise OutOfRegime(
-            f"'{training.optimizer}' treats coordinates separately: no exact reduction"
+            f"'{training.optimizer}' treats coordinates separately: no exact reduction; use "
+            "method='direct', O(d width) per step, or method='effective', the limit for spread-out "
+            "directions"
         )
     d = whole_number("d", d)
     check_room(d, target.r, training.width, buffers=training.momentum > 0)

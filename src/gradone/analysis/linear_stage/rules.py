@@ -8,9 +8,11 @@ w <- w + (gamma/d) phi(u, y) x with (:math:`|x|^2 = d`, rho = d times the inner 
     \qquad e(u) = -\partial_f \ell(y, a\,\sigma(u)). \qquad [ES-1]
 
 An optimizer without memory makes another push of it: :math:`\phi \min(1, c/|\phi|)` if gradients
-are clipped at :math:`c\sqrt d`, :math:`\phi/|\phi|` if they are normalized; Muon is the same for one
-sample, and the signs of the coordinates of a gradient along spread-out directions act as
-:math:`\sqrt{2/\pi}\,\phi/|\phi|` with the noise of :math:`\phi/|\phi|`. Everything that the linear stage needs is an average over u at a fixed label: a function of y alone.
+are clipped at :math:`c\sqrt d`, :math:`\phi/|\phi|` if they are normalized; Muon is the same for
+one sample, and the signs of the coordinates of a gradient along spread-out directions act as
+:math:`\sqrt{2/\pi}\,\phi/|\phi|` with the noise of :math:`\phi/|\phi|`.
+
+Everything that the linear stage needs is an average over u at a fixed label: a function of y alone.
 """
 
 from __future__ import annotations

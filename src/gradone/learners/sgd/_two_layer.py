@@ -86,7 +86,7 @@ class TwoLayerLearner(RegressorMixin, BaseEstimator):
         `reused` says that every update sees all rows.
         """
         rows = to_numpy(X)
-        given = {name: getattr(self, name) for name in _STUDENT}
+        given = {name: value for name, value in self.get_params().items() if name in _STUDENT}
         student = read_training(**given | {"batch_size": batch_size})
         if not isinstance(self.standardize, bool | np.bool_):
             raise BadData(f"standardize must be True or False, got {self.standardize!r}")
