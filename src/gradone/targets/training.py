@@ -175,6 +175,11 @@ class TrainedStudent(Student):
             raise BadData('step_size="auto" must be replaced by a number first')
         return self.step_size
 
+    @property
+    def rate(self) -> float:
+        """Step size of the gradients in the long run: a buffer adds up 1/(1 - momentum) of them."""
+        return self.eta / (1 - self.momentum)
+
     @cached_property
     def residual(self) -> Residual:
         """The residual e(y, f) of the loss."""
@@ -186,6 +191,12 @@ class TrainedStudent(Student):
         return (self.optimizer, self.momentum, self.clip_norm, self.schedule) == (
             "sgd", 0.0, None, None,
         )  # fmt: skip
+
+    @property
+    def is_plain_gradient(self) -> bool:
+        """Whether the drift is a gradient of the square or the correlation loss."""
+        bounded = self.optimizer != "sgd" or self.clip_norm is not None
+        return self.rule == "plain" and self.loss in PLAIN_LOSSES and not bounded
 
     @property
     def inner_eta(self) -> float:

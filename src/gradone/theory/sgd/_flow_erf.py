@@ -94,7 +94,7 @@ class ErfMeans(MeanRule):
     @staticmethod
     def covers(student: TrainedStudent, target: Target) -> bool:
         """Whether student and target have the form that is needed."""
-        if student.rule != "plain" or any(student.b) or student.train_bias is not None:
+        if not student.is_plain_gradient or any(student.b) or student.train_bias is not None:
             return False
         neuron = erf_terms(student.sigma.expression.tree, 1)
         if neuron is None or len(neuron.coefficients) != 1:

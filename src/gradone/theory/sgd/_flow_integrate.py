@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...targets.optimizers import Schedule
 from ...targets.training import TrainedStudent
 from ._flow_means import MeanRule
 from ._flow_push import Neurons
@@ -67,6 +68,7 @@ def integrate(
     upper = np.triu_indices(p)
     count, latest = 0, 0.0
     limit = _DIVERGED * (1 + _size(start))
+    schedule = None if student.schedule is None else Schedule(student.schedule)
 
     def pack(neurons: Neurons) -> np.ndarray:
         return np.concatenate(
@@ -83,7 +85,8 @@ def integrate(
     def velocity(time: float, state: np.ndarray) -> np.ndarray:
         nonlocal count, latest
         count, latest = count + 1, time
-        return pack(_velocity(means, student, unpack(state), second_order=second_order))
+        rate = 1.0 if schedule is None else float(schedule(np.array(time / times[-1])))
+        return pack(_velocity(means, student, unpack(state), second_order=second_order, rate=rate))
 
     def leaves(_: float, state: np.ndarray) -> float:
         return limit - _size(unpack(state)) if count < _MAX_EVALUATIONS else -1.0
@@ -126,17 +129,17 @@ def _size(neurons: Neurons) -> float:
 
 
 def _velocity(
-    means: MeanRule, student: TrainedStudent, neurons: Neurons, *, second_order: bool
+    means: MeanRule, student: TrainedStudent, neurons: Neurons, *, second_order: bool, rate: float
 ) -> Neurons:
-    """Time derivative of a state."""
+    """Time derivative of a state; `rate` is the factor of all step sizes at this time."""
     found = means(neurons)
     M, rest = neurons.M, neurons.rest
     # [FL-1] less the part along the hidden directions, d(M M^T) = E[s z^T] M^T + its transpose.
-    dM, drest = found.with_z, found.with_rest + found.with_rest.T
+    dM, drest = rate * found.with_z, rate * (found.with_rest + found.with_rest.T)
     if second_order:
-        drest = drest + found.squares / student.batch_size
+        drest = drest + rate**2 * found.squares / student.batch_size
     if student.geometry == "euclidean":
-        shrink = np.full(student.width, student.eta * student.weight_decay)
+        shrink = np.full(student.width, rate * student.eta * student.weight_decay)
     else:
         norms = (M * M).sum(axis=1) + np.diag(rest)
         # [FL-3]: all that would change the norm of a neuron is taken back, decay included.
@@ -144,6 +147,6 @@ def _velocity(
     return Neurons(
         dM - shrink[:, None] * M,
         drest - (shrink[:, None] + shrink) * rest,
-        (student.train_readout or 0.0) * found.readout,
-        (student.train_bias or 0.0) * found.bias,
+        rate * (student.train_readout or 0.0) * found.readout,
+        rate * (student.train_bias or 0.0) * found.bias,
     )

@@ -18,11 +18,12 @@ import numpy as np
 from ...analysis.linear_stage.rules import Update
 from ...calculus.hermite import normal_density
 from ...calculus.line import gauss_legendre
-from ...calculus.sobol import SobolSequence, gaussian_points
+from ...calculus.sobol import MAX_DIMENSION, SobolSequence, gaussian_points
 from ...targets.language.bounds import growth
 from ...targets.language.expression import Expression
 from ...targets.language.lines import Curved, line_zeros
 from ...targets.target import Target
+from ...targets.training import TrainedStudent
 from ._flow_push import Neurons, Push
 
 _SEED = 20260102
@@ -101,19 +102,19 @@ class SobolMeans(MeanRule):
         self, push: Push, target: Target, M: np.ndarray, *, scramble: int, points: int
     ) -> None:
         p, r, g = push.student.width, target.r, target.joint
-        scales = (_scale(g),) * g.r + (_scale(push.activation.expression),) * p
+        scales = (widening(g),) * g.r + (widening(push.activation.expression),) * p
         scales += (1.0,) * (target.noise > 0)
         # Label noise and the fields' own parts are the same in all copies.
         overlaps = np.pad(M, ((0, 0), (0, target.q)))
         signs = tuple(sign + (1,) * (len(scales) - g.r) for sign in mirrors(g, overlaps))
-        cloud, self._weight = _cloud(scales, signs, scramble, points)
+        cloud, self._weight = cloud_of(scales, signs, scramble, points)
         self._push = push
         self._z, self._u = cloud[:, :r].copy(), cloud[:, g.r : g.r + p].copy()
         self._y = g(cloud[:, : g.r].copy())
         if target.noise:
             self._y = self._y + math.sqrt(target.noise) * cloud[:, -1]
         # Points cross the kinks one by one: the means jump.
-        self.is_smooth = not push.activation.kinks and push.student.rule != "sam_normalized"
+        self.is_smooth = not push.has_jumps
 
     def __call__(self, neurons: Neurons) -> Means:
         """Means at a state."""
@@ -121,7 +122,7 @@ class SobolMeans(MeanRule):
         return _over_points(self._push, neurons, self._z, rest, self._y, self._weight)
 
 
-def _scale(function: Expression) -> float:
+def widening(function: Expression) -> float:
     """Width of the law of the points: growing functions have their weight in the tails."""
     degree, linear, quadratic = growth(function.tree)
     if quadratic > 0 or linear > 0 or degree > 1:
@@ -150,7 +151,7 @@ def mirrors(g: Expression, M: np.ndarray) -> tuple[tuple[int, ...], ...]:
 
 
 @lru_cache(maxsize=16)
-def _cloud(
+def cloud_of(
     scales: tuple[float, ...], copies: tuple[tuple[int, ...], ...], scramble: int, points: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Points (n, dimension) and weights with mean zero and unit covariance to all digits.
@@ -158,8 +159,12 @@ def _cloud(
     What is linear or quadratic in the point is then integrated without error, and what a symmetry
     of target and start forbids is zero: a neuron without overlap does not begin to move by chance.
     """
-    sequence = SobolSequence(len(scales), np.random.default_rng([_SEED, scramble]))
-    cloud = gaussian_points(sequence.draw(max(points // len(copies), 1))) * scales
+    rng = np.random.default_rng([_SEED, scramble])
+    sequence = SobolSequence(min(len(scales), MAX_DIMENSION), rng)
+    cloud = gaussian_points(sequence.draw(max(points // len(copies), 1)))
+    # Batches of several samples have more dimensions than a net: the rest is random.
+    more = rng.standard_normal((len(cloud), len(scales) - cloud.shape[1]))
+    cloud = np.concatenate([cloud, more], axis=1) * scales
     cloud = np.concatenate([cloud * signs for signs in copies])
     weight = np.exp(-0.5 * (cloud**2 @ (1 - np.array(scales) ** -2.0)))
     weight /= weight.sum()
@@ -206,8 +211,10 @@ class LineMeans(MeanRule):
         if not push.is_plain:
             # At these labels a jump appears in the field: the averages over it have a kink there.
             a = push.student.a[0] * (push.student.loss == "square")
-            for kink in push.activation.kinks:
-                level = a * float(push.activation(kink))
+            levels = {a * float(push.activation(kink)) for kink in push.activation.kinks}
+            if push.student.rule == "plain":
+                levels |= set(_update(push.student, push.student.a[0], 0.0).label_breaks)
+            for level in sorted(levels):
                 try:
                     zeros = line_zeros(lambda t, level=level: target.link(t) - level)  # type: ignore[misc]
                 except Curved:
@@ -240,9 +247,17 @@ class LineMeans(MeanRule):
         if self._jumps_at is None or self._jumps_at[0] != a:
             s = self._push.student
             inner = 0.0 if s.rule in ("plain", "sam_normalized") else s.inner_eta / s.batch_size
-            update = Update(s.sigma, s.rule, s.loss, a, inner, s.inner_steps, s.radius or 0.0)
-            self._jumps_at = a, update.jumps(self._y)
+            self._jumps_at = a, _update(s, a, inner).jumps(self._y)
         return self._jumps_at[1]
+
+
+def _update(student: TrainedStudent, a: float, inner: float) -> Update:
+    """The push of one neuron, as the analysis knows it."""
+    clip = math.inf if student.clip_norm is None else student.clip_norm
+    return Update(
+        student.sigma, student.rule, student.loss, a, inner, student.inner_steps,
+        student.radius or 0.0, student.loss_scale, student.optimizer, clip,
+    )  # fmt: skip
 
 
 def _over_points(
@@ -260,7 +275,7 @@ def _over_points(
     return Means(
         with_z=_summed(moves, z),
         with_rest=_summed(moves, rest),
-        squares=_summed(moves, found.moves),
+        squares=_summed(moves, found.moves) / push.gain**2,
         readout=np.einsum("n,nj->j", error, found.features),
         bias=neurons.a * np.einsum("n,nj->j", error, found.slopes),
         mse=float((weight * found.misfit**2).sum()),

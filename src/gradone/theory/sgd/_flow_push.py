@@ -79,18 +79,36 @@ class Push:
     @property
     def is_plain(self) -> bool:
         """Whether the push is linear in the label."""
-        return self.student.rule == "plain"
+        return self.student.is_plain_gradient
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether the optimizer clips, normalizes or takes signs of gradients."""
+        return self.student.optimizer != "sgd" or self.student.clip_norm is not None
+
+    @property
+    def has_jumps(self) -> bool:
+        """Whether the push may jump, or have a kink, when the fields move."""
+        kinks = bool(self.activation.kinks) or self.student.residual.has_kinks
+        return kinks or self.is_bounded or self.student.rule == "sam_normalized"
+
+    @property
+    def gain(self) -> float:
+        """Factor of the moves that their noise does not have."""
+        return math.sqrt(2 / math.pi) if self.student.optimizer == "sign" else 1.0
 
     def __call__(self, fields: np.ndarray, y: np.ndarray, a: np.ndarray, b: np.ndarray) -> Pushes:
         """Moves at fields (n, p) and labels (n,)."""
         student = self.student
-        gamma = student.eta
-        push, error, features, slopes = before = self._gradient(fields, y, a, b)
+        gamma = student.rate
+        push, error, features, slopes = before = self.gradient(fields, y, a, b)
         misfit = error if student.loss == "square" else y - np.einsum("nj,j->n", features, a)
         if student.rule in ("extragradient", "sam", "sam_normalized"):
             fields = fields + self._displacement(push)
-            push, error, features, slopes = self._gradient(fields, y, a, b)
+            push, error, features, slopes = self.gradient(fields, y, a, b)
             return Pushes(gamma * push, error, features, slopes, misfit)
+        if self.is_bounded:  # one sample; batches are tied together elsewhere
+            return Pushes(gamma * self._bounded(push), error, features, slopes, misfit)
         size, factor = gamma, 1.0
         if student.rule in ("k_steps", "look_ahead"):
             if student.rule == "look_ahead":
@@ -99,9 +117,21 @@ class Push:
             total = push
             for _ in range(student.inner_steps - 1):
                 moved = fields + (size / student.batch_size) * total
-                total = total + self._gradient(moved, y, a, b)[0]
+                total = total + self.gradient(moved, y, a, b)[0]
             push = total
         return Pushes(factor * size * push, *before[1:], misfit)
+
+    def _bounded(self, push: np.ndarray) -> np.ndarray:
+        """What the optimizer makes of the push of a sample [FL-5]."""
+        student = self.student
+        if student.optimizer == "sign":
+            return self.gain * np.sign(push)
+        length = np.sqrt(np.einsum("nj,nj->n", push, push))[:, None]
+        safe = np.where(length > 0, length, math.inf)
+        if student.optimizer != "sgd":
+            return push / safe
+        assert student.clip_norm is not None
+        return push * np.minimum(1.0, student.clip_norm / safe)
 
     def _displacement(self, push: np.ndarray) -> np.ndarray:
         """What the inner move adds to the fields."""
@@ -112,11 +142,16 @@ class Push:
         length = np.sqrt(np.einsum("nj,nj->n", push, push))[:, None]
         return -student.radius * push / np.where(length > 0, length, math.inf)
 
-    def _gradient(
+    def gradient(
         self, fields: np.ndarray, y: np.ndarray, a: np.ndarray, b: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """The plain push a_j e sigma'(lambda_j + b_j), then e, sigma and sigma'."""
         inside = fields + b
         features, slopes = self.activation(inside), self._slope(inside)
-        error = y - np.einsum("nj,j->n", features, a) if self.student.loss == "square" else y
+        if self.student.loss == "correlation":
+            error = y
+        else:
+            output = np.einsum("nj,j->n", features, a)
+            square = self.student.loss == "square"
+            error = y - output if square else self.student.residual(y, output)
         return a * slopes * error[:, None], error, features, slopes

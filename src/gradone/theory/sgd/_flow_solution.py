@@ -10,6 +10,7 @@ import numpy as np
 from ...base.quantities import recovery_of
 from ...targets.target import Target
 from ...targets.training import TrainedStudent
+from ._flow_batches import BatchMeans
 from ._flow_erf import ErfMeans
 from ._flow_integrate import Trajectory, integrate
 from ._flow_means import LineMeans, MeanRule, SobolMeans
@@ -127,6 +128,11 @@ def _mean_rules(
     if not target.q and ErfMeans.covers(student, target):
         exact = ErfMeans(student, target)
         return [exact], exact
+    if push.is_bounded and student.batch_size > 1:
+        tied: list[MeanRule] = [
+            BatchMeans(push, target, M, scramble=i, points=points) for i in range(SCRAMBLES)
+        ]
+        return tied, tied[0]
     if student.width == target.r == 1 and (push.is_plain or not (target.noise or target.q)):
         return [LineMeans(push, target, nodes=10)], LineMeans(push, target, nodes=7)
     fine: list[MeanRule] = [

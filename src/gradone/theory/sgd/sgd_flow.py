@@ -8,10 +8,11 @@ import numpy as np
 
 from ...base.curves import curve
 from ...base.errors import BadData, OutOfRegime
+from ...targets.losses import check_labels
 from ...targets.sampled import whole_number
 from ...targets.student import Student
 from ...targets.target import Target
-from ...targets.training import Settings, TrainedStudent, read_training
+from ...targets.training import OptimizerSettings, TrainedStudent, read_training
 from .._registry import THEORIES, Theory
 from ._flow_push import Neurons
 from ._flow_solution import solve_flow
@@ -70,7 +71,16 @@ class SGDFlow(Theory):
         Network; ``width``, ``activation``, ``readout``, ``bias`` and ``init`` may say it instead.
         In the limit both names of a start mean M = 0, Q = I. In the projected and spherical
         geometries given neurons are brought to unit norm first.
-    rule, inner_steps, interpolation, loss, geometry, weight_decay
+    clip_norm : float, optional
+        :math:`1/\sqrt d` times the largest norm of a gradient.
+    optimizer, momentum, schedule
+        ``"sgd"``, and without momentum ``"normalized"``, ``"muon"`` (polar) and ``"sign"`` (for
+        directions that are spread over the coordinates), see [FL-5] in
+        ``gradone.theory.sgd._flow_batches``. For normalized gradients and Muon the step is
+        :math:`\gamma = \eta\sqrt d`, and the decay :math:`\sqrt d` times that of a simulation. A
+        fixed momentum :math:`\beta` divides :math:`\gamma` by :math:`1 - \beta`. In a schedule t is
+        the time divided by the last one.
+    rule, inner_steps, interpolation, loss, loss_scale, geometry, weight_decay, nesterov, clip
         See :class:`gradone.targets.training.TrainedStudent`.
     second_order : bool
         Whether the term E[s s^T] is kept. Without it and for a plain rule this is gradient flow on
@@ -138,12 +148,14 @@ class SGDFlow(Theory):
         batch_size: int = 1,
         second_order: bool = True,
         points: int | None = None,
-        **settings: Unpack[Settings],
+        **settings: Unpack[OptimizerSettings],
     ) -> xr.Dataset:
         """Order parameters and test error at each time."""
         training = read_training(
-            student, step_size=step_size, batch_size=batch_size, flow=True, **settings
-        )
+            student, step_size=step_size, batch_size=batch_size, flow=True, optimizers=True,
+            **settings,
+        )  # fmt: skip
+        check_labels(training.loss, target)
         _check(training)
         start = _start(training, target.r)
         order = np.argsort(time)
@@ -191,6 +203,19 @@ def _check(student: TrainedStudent) -> None:
             "the normalized inner step ties the samples of a batch together, which the flow does "
             "not cover; use batch_size=1, or gd.dynamics.sgd"
         )
+
+    if student.optimizer in ("rmsprop", "adam"):
+        raise OutOfRegime(
+            f"'{student.optimizer}' remembers the sizes of earlier gradients, which the flow does "
+            "not cover; the flow covers 'sgd', 'normalized', 'muon' and 'sign'"
+        )
+    if student.momentum and student.optimizer != "sgd":
+        raise OutOfRegime(
+            f"momentum with '{student.optimizer}' ties several updates together, which the flow "
+            "does not cover; use momentum=0, or gd.dynamics.sgd"
+        )
+    if student.orthogonalize != "polar":
+        raise OutOfRegime("the flow of Muon is that of orthogonalize='polar'; use gd.dynamics.sgd")
 
 
 def _start(student: TrainedStudent, r: int) -> Neurons:
