@@ -1,11 +1,12 @@
 r"""Pattern of the compiled updates of a two-layer network on samples (x, y).
 
 What stands below the line of dashes is copied into a generated module (:mod:`._machine`), where
-``sigma`` and ``slope`` are a typed activation and its derivative; here they are those of the relu,
-so that this file can be read, checked and run as it is. With the samples of a batch as rows of X,
+``sigma`` and ``slope`` are a typed activation and its derivative and ``residual`` is minus the
+derivative of the loss by the output; here they are those of the relu and of the square loss, so
+that this file can be read, checked and run as it is. With the samples of a batch as rows of X,
 
 .. math:: G_j(W) = \frac1b \sum_\mu a_j e_\mu \sigma'(\langle w_j, x_\mu\rangle + b_j)\,x_\mu,
-          \qquad e_\mu = y_\mu - f(x_\mu) \ \text{or}\ y_\mu.    [GD-1]
+          \qquad e_\mu = -\partial_f\,\ell(y_\mu, f(x_\mu)).    [GD-1]
 
 Fields and gradients are products with the samples; nothing is known of where they come from. The
 weights have the precision of X.
@@ -32,6 +33,12 @@ def slope(x: float) -> float:
     return 1.0 if x > 0 else 0.0
 
 
+@njit
+def residual(y: float, f: float) -> float:
+    """Minus the derivative of the loss by the output."""
+    return y - f
+
+
 # --------------------------------------------------------------------------------------------------
 
 Array = np.ndarray
@@ -41,7 +48,7 @@ EUCLIDEAN, PROJECTED, SPHERICAL = 0, 1, 2
 
 @njit(nogil=True, error_model="numpy")
 def downhill(
-    W: Array, X: Array, y: Array, a: Array, b: Array, square: bool,
+    W: Array, X: Array, y: Array, a: Array, b: Array,
     fields: Array, pulls: Array, G: Array, G_a: Array, G_b: Array, errors: Array,
     label_limit: float,
 ) -> bool:  # fmt: skip
@@ -61,7 +68,7 @@ def downhill(
             f += a[j] * sigma(fields[m, j] + b[j])
         sound = sound and abs(f) < label_limit
         errors[m] = y[m] - f
-        e = errors[m] if square else y[m]
+        e = float(residual(y[m], f))  # type: ignore[call-arg, arg-type]
         for j in range(p):
             field = fields[m, j] + b[j]
             pull = a[j] * e * slope(field) / n
@@ -106,7 +113,7 @@ def finish(W: Array, S: Array, keep: float, geometry: int, limit: float) -> bool
 @njit(cache=True, nogil=True, error_model="numpy")
 def descend(
     W: Array, a: Array, b: Array, X: Array, y: Array, errors: Array,
-    batch: int, square: bool, kind: int, geometry: int,
+    batch: int, kind: int, geometry: int,
     step: float, inner: float, inner_steps: int, interpolation: float, keep: float,
     step_a: float, step_b: float, limit: float, label_limit: float,
 ) -> int:  # fmt: skip
@@ -126,21 +133,19 @@ def descend(
         x, label = X[first : first + rows], y[first : first + rows]
         n = len(label)
         F, C = fields[:n], pulls[:n]
-        sound = downhill(W, x, label, a, b, square, F, C, G, G_a, G_b, errors[first:], label_limit)
+        sound = downhill(W, x, label, a, b, F, C, G, G_a, G_b, errors[first:], label_limit)
         if kind == DISPLACED or kind == NORMALIZED:
             reach = inner
             if kind == NORMALIZED:
                 size = math.sqrt(np.dot(G.reshape(p * d), G.reshape(p * d)))
                 reach = inner / size if size > 0.0 else 0.0
             shift(at, W, reach, G)
-            sound = sound and downhill(
-                at, x, label, a, b, square, F, C, G, G_a, G_b, later, label_limit
-            )
+            sound = sound and downhill(at, x, label, a, b, F, C, G, G_a, G_b, later, label_limit)
         if kind == REPEATED:
             shift(at, W, inner, G)
             for _ in range(inner_steps - 1):
                 sound = sound and downhill(
-                    at, x, label, a, b, square, F, C, G, later_a, later_b, later, label_limit
+                    at, x, label, a, b, F, C, G, later_a, later_b, later, label_limit
                 )
                 shift(at, at, inner, G)
             for j in range(p):

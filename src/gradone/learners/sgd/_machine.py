@@ -11,7 +11,9 @@ import numpy as np
 
 from ...targets.language.compiled import load_module, module_source, pattern
 from ...targets.language.expression import Expression
+from ...targets.losses import Residual
 from ...targets.training import GEOMETRIES, Rule, TrainedStudent
+from ._optimizers import Optimizer
 
 _PATTERN = Path(__file__).with_name("_descent.py")
 _KINDS: dict[Rule, int] = {
@@ -57,6 +59,7 @@ class Network:
         self.updates = 0
         self.diverged = False
         self._descend: Callable[..., int] | None = None  # compiled on the first update
+        self.optimizer: Optimizer | None = None  # None: plain SGD
 
     def __call__(self, X: np.ndarray) -> np.ndarray:
         """Values f (n,) at the rows of X."""
@@ -77,14 +80,15 @@ class Network:
             Labels, in double precision.
         """
         s, errors = self.student, np.zeros(len(y))
+        if self.optimizer is not None:
+            return self._optimize(self.optimizer, X, y, errors)
         inner = -(s.radius or 0.0) if s.rule == "sam_normalized" else s.inner_eta
         repeated_eta = s.eta if s.rule == "k_steps" else inner
         if self._descend is None:
-            self._descend = _compiled(s.sigma.expression)
+            self._descend = _compiled(s.sigma.expression, s.loss, s.loss_scale)
         made = self._descend(
             self.weights, self.readout, self.bias, X, y, errors,
             s.batch_size,
-            s.loss == "square",
             _KINDS[s.rule],
             GEOMETRIES.index(s.geometry),
             s.eta, repeated_eta, s.inner_steps,
@@ -101,10 +105,47 @@ class Network:
         self.updates += abs(made)
         return errors
 
+    def _optimize(
+        self, optimizer: Optimizer, X: np.ndarray, y: np.ndarray, errors: np.ndarray
+    ) -> np.ndarray:
+        """The same with an optimizer, by whole arrays."""
+        s, slope = self.student, self.student.sigma.derivative()
+        limit = _FAR_LABEL * (1.0 + float(np.abs(y).max(initial=0.0)))
+        for first in range(0, len(y), s.batch_size):
+            x, label = X[first : first + s.batch_size], y[first : first + s.batch_size]
+            fields = (x @ self.weights.T).astype(np.float64) + self.bias
+            features = s.sigma(fields)
+            f = features @ self.readout
+            e = s.residual(label, f)
+            errors[first : first + len(label)] = label - f
+            push = self.readout * e[:, None] * slope(fields)
+            eta = optimizer.rate * s.eta
+            G = optimizer.pushes(push, x).T @ x / len(label)
+            S = eta * optimizer.direction(G)
+            W = (1 - eta * s.weight_decay) * self.weights
+            if s.geometry == "spherical":
+                norms = (self.weights**2).sum(axis=1, keepdims=True)
+                S = S - (S * self.weights).sum(axis=1, keepdims=True) / norms * self.weights
+            W = W + S
+            rate = eta / s.eta
+            self.readout += rate * (s.train_readout or 0.0) * (e[:, None] * features).mean(axis=0)
+            self.bias += rate * (s.train_bias or 0.0) * push.mean(axis=0)
+            sizes = np.linalg.norm(W, axis=1)
+            self.updates += 1
+            self.diverged = not ((sizes < _FAR).all() and (np.abs(f) < limit).all())
+            self.weights[:] = W if s.geometry == "euclidean" else W / sizes[:, None]
+            if self.diverged:
+                break
+        return errors
+
 
 @lru_cache(maxsize=64)
-def _compiled(activation: Expression) -> Callable[..., int]:
-    functions = {"sigma": (activation.tree, 1), "slope": (activation.derivative().tree, 1)}
+def _compiled(activation: Expression, loss: str, scale: float) -> Callable[..., int]:
+    functions = {
+        "sigma": (activation.tree, 1),
+        "slope": (activation.derivative().tree, 1),
+        "residual": (Residual(loss, scale).tree, 2),
+    }
     source = module_source(functions) + "\nimport numpy as np\n\n" + pattern(_PATTERN)
     descend: Any = load_module(source).descend
     return descend

@@ -21,6 +21,7 @@ _SHARE = 0.25  # of the largest stable step
 _ROWS = 4096  # that the curvature is estimated from
 _INNER = 0.5  # inner step over outer step
 _RADIUS = 0.05
+_GAMMA = 0.3
 _STUDENT = tuple(field.name for field in fields(TrainedStudent))
 
 
@@ -87,7 +88,9 @@ class TwoLayerLearner(RegressorMixin, BaseEstimator):
         """
         rows = to_numpy(X)
         given = {name: value for name, value in self.get_params().items() if name in _STUDENT}
-        student = read_training(**given | {"batch_size": batch_size})
+        student = read_training(optimizers=not reused, **given | {"batch_size": batch_size})
+        if student.residual.needs_signs and not np.isin(y, (-1.0, 1.0)).all():
+            raise BadData(f"{student.loss} loss needs labels -1 and 1: write 2*y - 1 for 0 and 1")
         if not isinstance(self.standardize, bool | np.bool_):
             raise BadData(f"standardize must be True or False, got {self.standardize!r}")
         if self.chunk_size is not None:
@@ -98,12 +101,13 @@ class TwoLayerLearner(RegressorMixin, BaseEstimator):
         if self.standardize:
             columns = standardization(rows, owner=type(self).__name__, rows=self.chunk_size)
             mean, scale = columns.mean, np.where(columns.scale > 0, columns.scale, 1.0)
-            self.label_mean_, spread = label_scale(y)
-            self.label_scale_ = spread or 1.0
+            if not student.residual.needs_signs:
+                self.label_mean_, spread = label_scale(y)
+                self.label_scale_ = spread or 1.0
         self.mean_, self.scale_ = like(X, mean), like(X, scale)
         self._reused = reused
         if student.step_size == "auto":
-            student = _with_steps(student, _SHARE * self._stable_step(student, rows))
+            student = _with_steps(student, _SHARE * self._stable_step(student, rows), d)
             check_decay(student.eta, student.weight_decay)
         self._student = student
         if hasattr(self, "weights_"):  # of an earlier fit
@@ -205,8 +209,13 @@ def _largest_eigenvalue(X: np.ndarray, iterations: int = 12) -> float:
     return value
 
 
-def _with_steps(student: TrainedStudent, eta: float) -> TrainedStudent:
-    """The student with a step size, and the inner ones that were left open."""
+def _with_steps(student: TrainedStudent, eta: float, d: int) -> TrainedStudent:
+    """The student with a step size, and the inner ones that were left open.
+
+    Steps of optimizers that forget the length of a gradient are `_GAMMA` in the units of the flow.
+    """
+    eta = {"sgd": eta * (1 - student.momentum), "normalized": _GAMMA / math.sqrt(d),
+           "muon": _GAMMA / math.sqrt(d)}.get(student.optimizer, _GAMMA / d)  # fmt: skip
     given: dict[str, Any] = {"step_size": eta}
     if student.rule in ("extragradient", "sam") and student.inner_step_size is None:
         given["inner_step_size"] = _INNER * eta

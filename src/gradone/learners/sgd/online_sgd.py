@@ -15,6 +15,7 @@ from .._memory import features_of
 from .._registry import LEARNERS
 from .._standardize import chunk_rows, row_blocks
 from ._machine import Network
+from ._optimizers import Optimizer
 from ._two_layer import TwoLayerLearner
 
 if TYPE_CHECKING:
@@ -44,7 +45,8 @@ class OnlineSGD(CallbackSupportMixin, TwoLayerLearner):
         Function of ``z``: ``"relu(z)"``, ``"tanh(z + 0.2)"``.
     step_size : float or "auto"
         :math:`\eta`, on the mean gradient of a batch; of order 1/d for single samples. ``"auto"``:
-        a quarter of the largest step that is stable at the start, from the first rows [GD-4]. It
+        a quarter of the largest step that is stable at the start, from the first rows [GD-4]
+        (0.3 over the root of d for normalized gradients and Muon, 0.3/d for signs and Adam). It
         knows the inputs, not the target: for a known one ``gd.dynamics.sgd`` chooses by theory.
     rule : str
         ``"plain"``, ``"extragradient"``, ``"sam"``, ``"sam_normalized"``, ``"k_steps"`` or
@@ -52,8 +54,10 @@ class OnlineSGD(CallbackSupportMixin, TwoLayerLearner):
     inner_step_size, inner_steps, radius, interpolation : optional
         Numbers of the rules. With ``step_size="auto"`` the inner step is half the step, the radius
         0.05.
-    loss : {"square", "correlation"}
-        The error that multiplies the gradient: y - f, or y alone.
+    loss, loss_scale : str, float
+        ``"square"``, ``"correlation"``, ``"huber"``, ``"pseudo_huber"``, ``"absolute"``, a formula
+        of ``y`` and ``f``, or for labels -1 and 1 ``"logistic"`` (cross-entropy; predictions are
+        log-odds) and ``"smooth_hinge"``: see :class:`gradone.targets.training.TrainedStudent`.
     geometry : {"euclidean", "projected", "spherical"}
         Free weights; weights brought back to unit norm; steps tangent to the sphere, then the same.
     batch_size : int
@@ -66,6 +70,10 @@ class OnlineSGD(CallbackSupportMixin, TwoLayerLearner):
         Their step sizes; None keeps them fixed.
     weight_decay : float
         W is multiplied by 1 - step_size * weight_decay at each update.
+    optimizer, momentum, nesterov, clip_norm, clip, orthogonalize, betas, schedule
+        What is made of a gradient: ``"sgd"``, ``"normalized"``, ``"muon"``, ``"sign"``,
+        ``"rmsprop"``, ``"adam"``; see :class:`gradone.targets.training.TrainedStudent`. In a
+        schedule t is the part of the first pass that is done.
     init : "random", "orthogonal" or array (width, d)
         First weights: independent and uniform on the unit sphere, orthonormal, or given.
     standardize : bool
@@ -151,6 +159,15 @@ class OnlineSGD(CallbackSupportMixin, TwoLayerLearner):
         train_readout: float | None = None,
         train_bias: float | None = None,
         weight_decay: float = 0.0,
+        loss_scale: float = 1.0,
+        optimizer: str = "sgd",
+        momentum: float = 0.0,
+        nesterov: bool = False,
+        clip_norm: float | None = None,
+        clip: str = "batch",
+        orthogonalize: str = "polar",
+        betas: tuple[float, float] = (0.9, 0.999),
+        schedule: str | None = None,
         init: Any = "random",
         standardize: bool = True,
         shuffle: bool = True,
@@ -173,6 +190,15 @@ class OnlineSGD(CallbackSupportMixin, TwoLayerLearner):
         self.train_readout = train_readout
         self.train_bias = train_bias
         self.weight_decay = weight_decay
+        self.loss_scale = loss_scale
+        self.optimizer = optimizer
+        self.momentum = momentum
+        self.nesterov = nesterov
+        self.clip_norm = clip_norm
+        self.clip = clip
+        self.orthogonalize = orthogonalize
+        self.betas = betas
+        self.schedule = schedule
         self.init = init
         self.standardize = standardize
         self.shuffle = shuffle
@@ -251,12 +277,18 @@ class OnlineSGD(CallbackSupportMixin, TwoLayerLearner):
 
     def _start(self, X: Any, y: np.ndarray, rng: np.random.Generator) -> Network:
         self._records: list[tuple[int, float, float, np.ndarray]] = []
-        return self._begin(X, y, rng=rng, batch_size=self.batch_size)
+        network = self._begin(X, y, rng=rng, batch_size=self.batch_size)
+        self._optimizer = None
+        if not self._student.is_plain_sgd:
+            updates = -(-len(y) // self._student.batch_size)
+            self._optimizer = Optimizer(self._student, network.weights.shape, updates)
+        return network
 
     def _pass(
         self, network: Network, X: Any, y: np.ndarray, order: np.ndarray | None, *, announce: bool
     ) -> None:
         """One update for every batch of rows, chunk by chunk."""
+        network.optimizer = self._optimizer
         rows, labels = to_numpy(X), self._labels(y)
         parts = row_blocks(len(y), self._chunk(rows))
         learner = self if announce else object()
