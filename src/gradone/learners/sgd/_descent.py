@@ -68,10 +68,10 @@ def downhill(
             f += a[j] * sigma(fields[m, j] + b[j])
         sound = sound and abs(f) < label_limit
         errors[m] = y[m] - f
-        e = float(residual(y[m], f))  # type: ignore[call-arg, arg-type]
+        e = residual(y[m], f)  # type: ignore[call-arg]
         for j in range(p):
             field = fields[m, j] + b[j]
-            pull = a[j] * e * slope(field) / n
+            pull = a[j] * e * slope(field) / n  # type: ignore[operator]
             pulls[m, j] = pull
             G_a[j] += e * sigma(field) / n
             G_b[j] += pull
