@@ -71,9 +71,9 @@ def downhill(
         e = residual(y[m], f)  # type: ignore[call-arg]
         for j in range(p):
             field = fields[m, j] + b[j]
-            pull = a[j] * e * slope(field) / n  # type: ignore[operator]
+            pull = a[j] * e * slope(field) / n
             pulls[m, j] = pull
-            G_a[j] += e * sigma(field) / n
+            G_a[j] += e * sigma(field) / n  # type: ignore[operator]
             G_b[j] += pull
     np.dot(pulls.T, X, G)
     return sound
