@@ -32,8 +32,8 @@ class BayesAMPCard(Algorithm):
         return self.obstacle(target)
 
     def learner_arguments(self, run: Run) -> dict[str, object]:
-        """A few hundred iterations are enough but very close to a threshold."""
-        return {"max_iter": 200, **self.chosen(run)}
+        """A few hundred iterations are enough but very close to a threshold, where all runs wander."""
+        return {"max_iter": 200, "restarts": 0, **self.chosen(run)}
 
     def needs(self, case: Case) -> Iterable[PlanRow]:
         """Every stage whose threshold has passed, with the error of state evolution there."""

@@ -41,10 +41,10 @@ class ReusedBatchCard(Algorithm):
         given = self.chosen(run)
         if "step_size" in given:
             return float(given["step_size"])
-        from ..dynamics._auto_reuse import chosen_reuse
+        from ..dynamics._auto_reuse import gentle_steps
 
         student = read_training(**self.student(run), batch_size=int(run.n[0]))
-        return chosen_reuse(run.target, student, run.dimension)[0].eta  # type: ignore[arg-type]
+        return gentle_steps(run.target, student, run.dimension)[0].eta  # type: ignore[arg-type]
 
     def theory_arguments(self, run: Run) -> dict[str, Any]:
         """Dynamical mean field with the steps of the engine."""

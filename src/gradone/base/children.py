@@ -18,6 +18,7 @@ from typing import Any
 from .pool import Call, Limits, Pool, Reply
 
 _ENOUGH = 3  # pieces of a task that are computed first even if they take long
+_DEAR = 4.0  # seconds of a task after which they are enough
 _SHARE, _LEAST = 0.2, 1.0  # of the time to spare, and seconds, for a first try
 
 
@@ -199,8 +200,8 @@ class _Board:
 
     def _next_task(self) -> str | None:
         coarse = [name for name in self._tasks if self._begun[name] < self._first(name)]
-        if coarse:  # all in turn, so that every curve has a point soon
-            return min(coarse, key=self._begun.__getitem__)
+        if coarse:  # all in turn, so that every curve has a point soon; long pieces do not come last
+            return min(coarse, key=lambda name: (self._begun[name], -self._cost(name)))
         fine = [name for name in self._tasks if self._can_refine(name)]
         return min(fine, key=self._refined.__getitem__, default=None)
 
@@ -219,7 +220,7 @@ class _Board:
         """How many pieces of a task are computed whatever the budget."""
         task, outcome = self._tasks[name], self.outcomes[name]
         many = len(task.pieces) if task.coarse is None else task.coarse
-        if outcome.seconds > self._limit:  # its points are dear: a few are enough at first
+        if outcome.seconds > _DEAR:  # a few are enough at first
             many = min(many, max(_ENOUGH, len(outcome.answers)))
         return min(many, len(self._pieces[name]))
 

@@ -32,11 +32,23 @@ def chosen_reuse(
     >>> round(student.eta, 2), notes
     (0.5, ['Chosen: step_size = 0.5.'])
     """
+    student, chosen = gentle_steps(target, student, d)
+    return student, [chosen, *_outlook(target, student, d)]
+
+
+def gentle_steps(target: Target, student: TrainedStudent, d: int) -> tuple[TrainedStudent, str]:
+    """Student with numbers for its step sizes, and the sentence that names them.
+
+    Examples
+    --------
+    >>> from gradone.targets.training import read_training
+    >>> gentle_steps(Target("He3(z)"), read_training(width=1, batch_size=300), 100)[1]
+    'Chosen: step_size = 0.5.'
+    """
     steepness = curvature(student)
     labels = target.joint.second_moment().value + target.noise
     gentle = 0.5 / math.sqrt(d / student.batch_size * labels * steepness)  # [RV-3]
-    student, chosen = with_steps(student, d, min(gentle, largest_step(student, d)))
-    return student, [chosen, *_outlook(target, student, d)]
+    return with_steps(student, d, min(gentle, largest_step(student, d)))
 
 
 def _outlook(target: Target, student: TrainedStudent, d: int) -> list[str]:

@@ -123,16 +123,23 @@ def _theory(
     if card.at_once:
         return Task(source, [(predicted, {**shared, "places": grid.tolist()})])
 
-    def at(place: float) -> Call:
-        return predicted, {**shared, "places": [place]}
+    def at(*places: float) -> Call:
+        return predicted, {**shared, "places": sorted(places)}
 
     def finer(answers: list[Any]) -> Call | None:
         place = next_place(answers, shared["axis"])
         return None if place is None else at(place)
 
-    pieces = [at(float(grid[i])) for i in coarse_to_fine(len(grid))]
-    few = 0 if card.with_time_to_spare else None if grow else _FEW
-    return Task(source, pieces, coarse=few, refine=finer if grow else None)
+    order = [float(grid[i]) for i in coarse_to_fine(len(grid))]
+    if card.with_time_to_spare or not grow:
+        few = 0 if card.with_time_to_spare else _FEW
+        return Task(source, [at(place) for place in order], few, finer if grow else None)
+    # What a theory has prepared for one point serves the next ones in the same process: more and
+    # more at a time, so that the first ones tell whether it is slow.
+    starts = [2**k - 1 for k in range(len(order).bit_length())]
+    ends = [*starts[1:], len(order)]
+    pieces = [at(*order[start:end]) for start, end in zip(starts, ends, strict=True)]
+    return Task(source, pieces, refine=finer)
 
 
 def _simulation(

@@ -24,7 +24,7 @@ _SHOWN = ("cosine2", "test_mse", "excess_mse")  # what a curve must be fine in
 _FINE = 0.02  # longest piece of a curve that is fine enough, in units of the picture
 _CLOSEST = 0.003  # shortest distance of two places, in the same units
 _MOST_PLACES, _MOST_RUNS = 12, 8
-_SIDES = (0.985, 1.03)  # of a threshold, where it is looked at
+_SIDES = (0.985, 1.01, 1.03, 1.1, 1.25, 1.6)  # of a threshold: curves rise steeply above it
 
 
 def default_places(target: Sampled, analysis: Any = None) -> tuple[np.ndarray, np.ndarray]:
@@ -48,7 +48,7 @@ def default_places(target: Sampled, analysis: Any = None) -> tuple[np.ndarray, n
 
 
 def coarse_places(target: Sampled, analysis: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Where quick curves begin: the ends, both sides of each threshold, and three between.
+    """Where quick curves begin: the ends and three between; theories also beside each threshold.
 
     Examples
     --------
