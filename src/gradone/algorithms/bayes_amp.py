@@ -24,6 +24,7 @@ class BayesAMPCard(Algorithm):
 
     label, color, family = "message passing (AMP)", "blue", "bayes"
     theory = learner = "bayes_amp"
+    test_samples = 2048  # a posterior mean of the label takes long
 
     def missing_simulation(self, target: Sampled) -> str | None:
         """What state evolution does not cover, messages do not either."""

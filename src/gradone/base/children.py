@@ -17,8 +17,7 @@ from typing import Any
 
 from .pool import Call, Limits, Pool, Reply
 
-_ENOUGH = 3  # pieces of a task that are computed first even if they take long
-_DEAR = 4.0  # seconds of a task after which they are enough
+_DEAR = 4.0  # seconds of a task after which a few of its pieces are enough at first
 _SHARE, _LEAST = 0.2, 1.0  # of the time to spare, and seconds, for a first try
 
 
@@ -35,6 +34,8 @@ class Task:
         which matter most.
     coarse : int, optional
         How many of the first pieces are computed whatever the budget; all by default.
+    enough : int
+        How many of these are enough if they take long.
     refine : callable, optional
         Called in the parent with the answers so far when all pieces are done; returns the call that
         makes the outcome finer, or None if it is fine enough.
@@ -45,6 +46,7 @@ class Task:
     name: str
     pieces: Sequence[Call]
     coarse: int | None = None
+    enough: int = 3
     refine: Callable[[list[Any]], Call | None] | None = None
     then: Callable[[Any], Iterable[Task]] | None = None
 
@@ -200,7 +202,9 @@ class _Board:
 
     def _next_task(self) -> str | None:
         coarse = [name for name in self._tasks if self._begun[name] < self._first(name)]
-        if coarse:  # all in turn, so that every curve has a point soon; long pieces do not come last
+        if (
+            coarse
+        ):  # all in turn, so that every curve has a point soon; long pieces do not come last
             return min(coarse, key=lambda name: (self._begun[name], -self._cost(name)))
         fine = [name for name in self._tasks if self._can_refine(name)]
         return min(fine, key=self._refined.__getitem__, default=None)
@@ -220,8 +224,8 @@ class _Board:
         """How many pieces of a task are computed whatever the budget."""
         task, outcome = self._tasks[name], self.outcomes[name]
         many = len(task.pieces) if task.coarse is None else task.coarse
-        if outcome.seconds > _DEAR:  # a few are enough at first
-            many = min(many, max(_ENOUGH, len(outcome.answers)))
+        if outcome.seconds > _DEAR:
+            many = min(many, max(task.enough, len(outcome.answers)))
         return min(many, len(self._pieces[name]))
 
     def _can_refine(self, name: str) -> bool:

@@ -10,6 +10,7 @@ update, the new index finds the old code.
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -54,7 +55,7 @@ class _Once(caching.FunctionCache):
             _LOCK.acquire(f"{self._py_func.__module__}.{self._py_func.__name__}")
             found = super().load_overload(sig, target_context)  # compiled while we waited
             if found is not None:
-                _LOCK.release()
+                _LOCK.release(compiled=False)
         return found
 
     def save_overload(self, sig: Any, data: Any) -> None:
@@ -65,11 +66,16 @@ class _Once(caching.FunctionCache):
 
 
 class _Lock:
-    """Lock of a file that the system gives up for a process that ends; taken again by its owner."""
+    """Lock of a file that the system gives up for a process that ends; taken again by its owner.
+
+    The file has a line for everything that was compiled: what, by which process, in how many
+    seconds of its time.
+    """
 
     def __init__(self) -> None:
         self._file: Any = None
         self._depth = 0
+        self._what, self._began = "", 0.0
 
     def acquire(self, what: str) -> None:
         """Wait until nobody else compiles; who waits too long goes on without the lock."""
@@ -87,15 +93,28 @@ class _Lock:
                     fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     break
                 time.sleep(0.05)
+        self._what, self._began = what, time.process_time()
         for listener in _LISTENERS:
             listener(what)
 
-    def release(self) -> None:
+    def release(self, *, compiled: bool = True) -> None:
         """Let others compile."""
         self._depth -= 1
         if self._depth == 0 and self._file is not None:
-            self._file.close()
+            seconds = time.process_time() - self._began
+            with contextlib.suppress(OSError), self._file as file:
+                if compiled:
+                    file.write(f"{self._what} {os.getpid()} {seconds:.2f}\n")
             self._file = None
+
+
+def compilations() -> list[tuple[str, int, float]]:
+    """What was compiled on this machine: function, process, and seconds of its time."""
+    with contextlib.suppress(OSError):
+        lines = (cache_directory() / "compiling").read_text(encoding="utf-8").splitlines()
+        rows = (line.split() for line in lines)
+        return [(row[0], int(row[1]), float(row[2])) for row in rows if len(row) == 3]
+    return []
 
 
 _LOCK = _Lock()

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import re
 import time
+from importlib import import_module
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -70,6 +72,8 @@ def study(
             bar.step(done, known)
         else:
             _first_words(found)
+            # Children are still importing: what draws the report is imported meanwhile.
+            Thread(target=import_module, args=("gradone.charts._matplotlib",), daemon=True).start()
 
     try:
         found = verb(

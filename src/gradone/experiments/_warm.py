@@ -3,6 +3,7 @@
 import numba as numba
 import xarray as xr
 
+from ..algorithms import all_cards
 from ..base.replicates import mean_over_replicates as mean_over_replicates
 from ..dynamics import sgd as sgd
 from ..learners import LEARNERS
@@ -10,5 +11,9 @@ from ..theory import THEORIES
 from . import entrants as entrants
 from . import simulate as simulate
 
-READY = (len(THEORIES), len(LEARNERS))  # to count the things of a room is to import them
-EMPTY = xr.Dataset({"q": ("alpha", [0.0])}, {"alpha": [0.0]})  # the first one imports the rest
+SHOWN = [card for card in all_cards() if card.prominence != "asked" or card.picture]
+READY = (
+    *(THEORIES[card.theory] for card in SHOWN if card.theory),
+    *(LEARNERS[card.learner] for card in SHOWN if card.learner),
+)
+FIRST = xr.Dataset({"q": ("alpha", [0.0])}, {"alpha": [0.0]})  # which imports the rest of xarray

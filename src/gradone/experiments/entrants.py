@@ -133,13 +133,11 @@ def _theory(
     order = [float(grid[i]) for i in coarse_to_fine(len(grid))]
     if card.with_time_to_spare or not grow:
         few = 0 if card.with_time_to_spare else _FEW
-        return Task(source, [at(place) for place in order], few, finer if grow else None)
-    # What a theory has prepared for one point serves the next ones in the same process: more and
-    # more at a time, so that the first ones tell whether it is slow.
-    starts = [2**k - 1 for k in range(len(order).bit_length())]
-    ends = [*starts[1:], len(order)]
-    pieces = [at(*order[start:end]) for start, end in zip(starts, ends, strict=True)]
-    return Task(source, pieces, refine=finer)
+        return Task(source, [at(place) for place in order], few, refine=finer if grow else None)
+    # What a theory has prepared for one point serves the next ones in the same process; the first
+    # ones tell whether it is slow, and five are enough then.
+    pieces = [at(*some) for some in (order[:1], order[1:5], order[5:]) if some]
+    return Task(source, pieces, enough=2, refine=finer)
 
 
 def _simulation(

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .study import Study
 
 _AXES = {"gradient": "batch_ratio", "plateau": "kappa"}
+_POINTS = ("batch_ratio", "time", "step", "alpha", "kappa")  # whose points a curve has, if several
 
 
 class Fineness(NamedTuple):
@@ -46,8 +47,7 @@ def fineness(study: Study) -> list[Fineness]:
         face, _, name = task.partition(":") if ":" in task else task.rpartition(" ")[::-1]
         places: list[float] = []
         for one in outcome.answers.values():
-            axis = next((a for a in ("alpha", "kappa", "batch_ratio") if a in one.dims), "")
-            axis = next((a for a in ("time", "step") if a in one.dims), axis)
+            axis = next(axis for axis in _POINTS if axis in one.dims)
             places += one[axis].values.tolist()
         face = "simulation" if face == "run" else face
         runs = len(places) / len(set(places))

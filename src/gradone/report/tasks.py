@@ -64,5 +64,5 @@ def _pictured(found: Study, card: Algorithm) -> list[Task]:
         pieces = [at(place) for place in picture.places or (None,)]
         return [Task(f"{card.name} run", pieces, then=explained)]
     theory = Task(f"{card.name} theory", [(_work.explained, shared)])
-    runs = Task(f"{card.name} run", [at(place) for place in picture.places], 3, finer)
+    runs = Task(f"{card.name} run", [at(place) for place in picture.places], 3, refine=finer)
     return [theory, runs]

@@ -15,6 +15,7 @@ Without noise the Gaussian has one dimension less.
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -24,7 +25,7 @@ from .formulas import Formula
 from .grids import root
 from .label import FormulaLabel
 from .regions import Points, Regions
-from .sums import Rule, Sums
+from .sums import Rule, Sums, later
 
 
 class AffinePart(NamedTuple):
@@ -73,7 +74,7 @@ class Affine:
         """Rules with finer and finer steps between lines."""
         found, noise = self._found, self._label.noise
         steps = self._label.across(*((p.regions, updated(p, noise, V).rest) for p in found))
-        return [affine_rule(found, noise, V, h) for h in steps]
+        return [later(partial(affine_rule, found, noise, V, h)) for h in steps]
 
 
 class Updated(NamedTuple):

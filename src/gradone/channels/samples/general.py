@@ -8,6 +8,8 @@ is refined on its own until two lattices agree, so that its posterior does not d
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from ...base.errors import OutOfRegime
@@ -18,7 +20,7 @@ from .grids import STEPS
 from .label import FormulaLabel
 from .nodes import node_mean
 from .regions import Regions, region_rule
-from .sums import Moments, Rule, Sums, refined
+from .sums import Moments, Rule, Sums, later, refined
 
 _TOLERANCE = 3e-3  # of log Z, and of mean and covariance of z in units of the prior
 _SAME = 1e-7  # relative distance from an atom below which a label is taken for it
@@ -103,7 +105,7 @@ class General:
     def _atom(self, V: np.ndarray, number: int) -> list[Rule]:
         """Rules for an atom, coarse ones first."""
         own = self._regions[number]
-        return [region_rule(own, V, h) for h in self._label.across((own, V))]
+        return [later(partial(region_rule, own, V, h)) for h in self._label.across((own, V))]
 
     def _density(self, V: np.ndarray) -> tuple[int, list[Rule]]:
         """Rules for all other labels, and how many of them, the first ones, are geometric."""

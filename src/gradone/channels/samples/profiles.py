@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,11 +23,21 @@ from .formulas import Formula, affine_axis
 from .grids import FEWEST, STEPS, lattice, root
 from .label import FormulaLabel
 from .regions import Points, Regions
-from .sums import Rule, Sums
+from .sums import Rule, Sums, later
 
 _REACH = 9.0  # of the variable u, of variance at most 1
 _FAR = 9.0  # standard deviations of u around its prior mean
 _NEGLIGIBLE = 1e-10  # share of the mass that is left out
+_MOST_KNOWN = 64  # blocks of labels whose roots are kept
+
+
+class _Roots(NamedTuple):
+    """Sample of each root of f(u) = y, the root, |f'| there and the logarithm of the relabeling."""
+
+    sample: np.ndarray
+    u: np.ndarray
+    steep: np.ndarray
+    log_slope: np.ndarray
 
 
 class Profile:
@@ -42,6 +53,7 @@ class Profile:
 
     def __init__(self, parts: tuple[Formula, ...], axis: int) -> None:
         self.parts, self.axis, self.regions = parts, axis, Regions(parts)
+        self._known: dict[bytes, _Roots] = {}
 
     @cached_property
     def _pieces(self) -> MonotonePieces:
@@ -51,6 +63,19 @@ class Profile:
         self, y: np.ndarray, center: np.ndarray, deviation: float
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Samples, places of u in units of its prior, and weights, where the formula is y."""
+        sample, found, steep, log_slope = self._roots(y)
+        place = (found - center[sample]) / deviation
+        with np.errstate(divide="ignore"):
+            unit = steep * (deviation * math.sqrt(2 * math.pi))
+            weight = np.exp(log_slope - place**2 / 2) / unit
+        is_near = (np.abs(place) < _FAR) & np.isfinite(weight)
+        return sample[is_near], place[is_near], weight[is_near]
+
+    def _roots(self, y: np.ndarray) -> _Roots:
+        """Solutions of f(u) = y, kept: message passing asks for the same labels at every step."""
+        key = y.tobytes()
+        if key in self._known:
+            return self._known[key]
         relabeled, pieces = self.parts[0].relabeled, self._pieces
         f = _along(relabeled.inner)
         slope = _along(derivative(relabeled.inner, self.axis + 1))
@@ -58,13 +83,12 @@ class Profile:
         low, high = pieces.values.min(axis=1), pieces.values.max(axis=1)
         with np.errstate(invalid="ignore"):
             sample, which = np.nonzero((x[:, None] >= low) & (x[:, None] <= high))
-        found = inverse(f, slope, pieces, which, x[sample])
-        place = (found - center[sample]) / deviation
-        with np.errstate(divide="ignore"):
-            steep = np.abs(slope(which, found)) * deviation
-            weight = np.exp(log_slope[sample] - place**2 / 2) / (steep * math.sqrt(2 * math.pi))
-        is_near = (np.abs(place) < _FAR) & np.isfinite(weight)
-        return sample[is_near], place[is_near], weight[is_near]
+        u = inverse(f, slope, pieces, which, x[sample])
+        found = _Roots(sample, u, np.abs(slope(which, u)), log_slope[sample])
+        if len(self._known) >= _MOST_KNOWN:
+            del self._known[next(iter(self._known))]
+        self._known[key] = found
+        return found
 
     def given(self, V: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Change of all means with u in units of its prior, and covariance when u is known."""
@@ -115,7 +139,7 @@ class Roots:
     def rules(self, V: np.ndarray) -> list[Rule]:
         """Rules with finer and finer steps between the lines of regions."""
         steps = self._label.across(*((p.regions, p.given(V)[1]) for p in self._found))
-        return [root_rule(self._found, V, h) for h in steps]
+        return [later(partial(root_rule, self._found, V, h)) for h in steps]
 
 
 class NoisyProfile:

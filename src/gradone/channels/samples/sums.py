@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -63,6 +64,12 @@ class Moments(NamedTuple):
 
 Rule = Callable[[np.ndarray, np.ndarray], tuple[Sums, Sums]]
 """Labels (n,) and prior means (n, k) -> sums, and those of the rule with twice the step."""
+
+
+def later(build: Callable[[], Rule]) -> Rule:
+    """Rule that is prepared when it is first used: few samples need the finer ones."""
+    built = cache(build)
+    return lambda y, omega: built()(y, omega)
 
 
 def refined(
