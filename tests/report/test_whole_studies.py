@@ -1,4 +1,4 @@
-"""Every study is whole: each picture is there and has its curves, whatever the budget and target."""
+"""Every study is whole: each picture is there with its curves, whatever budget and target."""
 
 import json
 import os

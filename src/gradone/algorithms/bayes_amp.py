@@ -33,7 +33,7 @@ class BayesAMPCard(Algorithm):
         return self.obstacle(target)
 
     def learner_arguments(self, run: Run) -> dict[str, object]:
-        """A few hundred iterations are enough but very close to a threshold, where all runs wander."""
+        """Close to a threshold all runs wander: a few hundred iterations are enough elsewhere."""
         return {"max_iter": 200, "restarts": 0, **self.chosen(run)}
 
     def needs(self, case: Case) -> Iterable[PlanRow]:

@@ -202,9 +202,7 @@ class _Board:
 
     def _next_task(self) -> str | None:
         coarse = [name for name in self._tasks if self._begun[name] < self._first(name)]
-        if (
-            coarse
-        ):  # all in turn, so that every curve has a point soon; long pieces do not come last
+        if coarse:  # all in turn, so that every curve has a point soon; what takes long first
             return min(coarse, key=lambda name: (self._begun[name], -self._cost(name)))
         fine = [name for name in self._tasks if self._can_refine(name)]
         return min(fine, key=self._refined.__getitem__, default=None)

@@ -26,8 +26,9 @@ SIZES: dict[Size, tuple[int, int]] = {"small": (64, 3), "paper": (128, 8)}  # d,
 _TEST = 10_000
 _NAMES = {"kernel": "kernel", "two": "two layers", "three": "three layers"}
 _WITH_ARTICLE = {**_NAMES, "kernel": "the kernel"}
-_ALLOWED = {"kernel": 0.03, "two": 0.1, "three": 0.12}  # of a variance of about 0.63,
-# from what runs at d = 64 show: no theory bounds how far training goes on after the first stage
+# Of a variance of about 0.63, chosen after runs at d = 64: no theory bounds how far training goes
+# on after the first stage, so that these are regressions, which the claims say.
+_ALLOWED = {"kernel": 0.03, "two": 0.1, "three": 0.12}
 _COLORS = {"kernel": "orange", "two": "green", "three": "blue"}
 _THEORY = {"kernel": "lazy", "two": "two_layer", "three": "three_layer"}
 
@@ -137,8 +138,8 @@ class DepthAdvantage(GalleryFigure):
         for name, slack in _ALLOWED.items():
             found.append(
                 agrees(
-                    f"the error of {_WITH_ARTICLE[name]} is the prediction up to {slack} and five "
-                    "standard errors",
+                    f"regression, not theory: the error of {_WITH_ARTICLE[name]} has stayed within "
+                    f"{slack} and five standard errors of the prediction",
                     (KAPPAS, mean[name], error[name]),
                     (finite.kappa, finite[f"{_THEORY[name]}_excess_mse"]),
                     slack=slack,
