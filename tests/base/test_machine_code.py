@@ -60,3 +60,6 @@ def test_what_one_process_compiles_the_others_wait_for(tmp_path):
     (tmp_path / "gradone_compiled_example.py").write_text(MODULE.format(number=1))
     found = [result(one) for one in [begin(tmp_path) for _ in range(3)]]
     assert sorted(found) == [(["1", "0"], 0), (["1", "0"], 0), (["1", "1"], 0)]
+    [line] = (tmp_path / "cache" / "compiling").read_text().splitlines()  # one has compiled
+    assert line.split()[0] == "gradone_compiled_example.f"
+    assert float(line.split()[2]) > 0

@@ -78,7 +78,7 @@ def test_the_first_study_on_a_machine_is_whole(tmp_path, budget):
 
 def first_study(budget):
     """Study with a report of what was compiled; called in a process of its own."""
-    from gradone.base.machine_code import compilations
+    from gradone.base.cache import compilations
 
     said = []
 

@@ -25,3 +25,18 @@ def cache_directory() -> Path:
     if os.name == "nt":
         return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local")) / "gradone"
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gradone"
+
+
+def compilation_record() -> Path:
+    """File with a line for each function that was compiled and kept; who compiles holds it."""
+    return cache_directory() / "compiling"
+
+
+def compilations() -> list[tuple[str, int, float]]:
+    """What was compiled on this machine: function, process, and seconds of its time."""
+    try:
+        lines = compilation_record().read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return []
+    rows = (line.split() for line in lines)
+    return [(row[0], int(row[1]), float(row[2])) for row in rows if len(row) == 3]

@@ -20,7 +20,7 @@ from typing import Any
 from numba import njit as njit
 from numba.core import caching, dispatcher
 
-from .cache import cache_directory
+from .cache import compilation_record
 
 _PATIENCE = 60.0  # seconds for which one process waits until another has compiled
 _OURS = ("gradone.", "gradone_compiled_")
@@ -85,8 +85,8 @@ class _Lock:
         with contextlib.suppress(ImportError, OSError):
             import fcntl
 
-            cache_directory().mkdir(parents=True, exist_ok=True)
-            self._file = (cache_directory() / "compiling").open("a+")
+            compilation_record().parent.mkdir(parents=True, exist_ok=True)
+            self._file = compilation_record().open("a+", encoding="utf-8")
             deadline = time.monotonic() + _PATIENCE
             while time.monotonic() < deadline:
                 with contextlib.suppress(BlockingIOError):
@@ -106,15 +106,6 @@ class _Lock:
                 if compiled:
                     file.write(f"{self._what} {os.getpid()} {seconds:.2f}\n")
             self._file = None
-
-
-def compilations() -> list[tuple[str, int, float]]:
-    """What was compiled on this machine: function, process, and seconds of its time."""
-    with contextlib.suppress(OSError):
-        lines = (cache_directory() / "compiling").read_text(encoding="utf-8").splitlines()
-        rows = (line.split() for line in lines)
-        return [(row[0], int(row[1]), float(row[2])) for row in rows if len(row) == 3]
-    return []
 
 
 _LOCK = _Lock()

@@ -111,7 +111,7 @@ def _memory() -> Finding:
 
 
 def _cache() -> list[Finding]:
-    from ..base.cache import cache_directory
+    from ..base.cache import cache_directory, compilations
 
     folder = cache_directory().absolute()
     parent = next(path for path in (folder, *folder.parents) if path.exists())
@@ -120,10 +120,12 @@ def _cache() -> list[Finding]:
     slow = kind.startswith(NETWORK_FILESYSTEMS)
     targets = len(list((folder / "compiled").glob("*.py")))
     functions = len(list(Path(__file__).parent.parent.rglob("*.nbi")))
+    seconds = sum(row[2] for row in compilations())
     return [
         Finding(
             "compiled code",
-            f"{targets} targets and {functions} functions of the package"
+            f"{targets} targets and {functions} functions of the package, "
+            f"compiled in {seconds:.1f} s"
             if targets or functions
             else "none yet: the first report compiles for a few seconds (gradone doctor --warm)",
         ),

@@ -23,6 +23,7 @@ _GRID, _POINTS = 25, 6
 _SHOWN = ("cosine2", "test_mse", "excess_mse")  # what a curve must be fine in
 _FINE = 0.02  # longest piece of a curve that is fine enough, in units of the picture
 _CLOSEST = 0.003  # shortest distance of two places, in the same units
+_SAME = 1e-3  # distance of places that are one, in units of the axis
 _MOST_PLACES, _MOST_RUNS = 12, 8
 _SIDES = (0.985, 1.01, 1.03, 1.1, 1.25, 1.6)  # of a threshold: curves rise steeply above it
 
@@ -35,7 +36,7 @@ def default_places(target: Sampled, analysis: Any = None) -> tuple[np.ndarray, n
     >>> from gradone import Target
     >>> grid, points = default_places(Target("sign(z1*z2)"))
     >>> grid[[0, -1]].round(2), len(points), int(sum(abs(grid / (np.pi**2 / 4) - 1) < 0.04))
-    (array([0.24, 5.92]), 6, 3)
+    (array([0.24, 5.92]), 6, 4)
     """
     target = without_inputs(target)  # a range is enough here
     if isinstance(target, HierarchicalTarget):
@@ -44,7 +45,7 @@ def default_places(target: Sampled, analysis: Any = None) -> tuple[np.ndarray, n
     top = _last_alpha(found)
     even = np.linspace(top / _GRID, top, _GRID)
     points = even[np.linspace(_GRID // _POINTS - 1, _GRID - 1, _POINTS).round().astype(int)]
-    return np.union1d(even, _beside(found, top)), points
+    return _united(even, _beside(found, top)), points
 
 
 def coarse_places(target: Sampled, analysis: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -54,14 +55,23 @@ def coarse_places(target: Sampled, analysis: Any) -> tuple[np.ndarray, np.ndarra
     --------
     >>> from gradone import Target, analyze
     >>> target = Target("sign(z1*z2)")
-    >>> [places.round(2).tolist() for places in coarse_places(target, analyze(target))]
-    [[0.24, 1.66, 2.43, 2.54, 3.08, 4.5, 5.92], [1.18, 3.55, 5.92]]
+    >>> theory, simulation = coarse_places(target, analyze(target))
+    >>> theory.round(2).tolist()
+    [0.24, 1.66, 2.43, 2.49, 2.54, 2.71, 3.08, 3.95, 4.5, 5.92]
+    >>> simulation.round(2).tolist()
+    [1.18, 3.55, 5.92]
     """
     if isinstance(without_inputs(target), HierarchicalTarget):
         return default_places(target)
     top = _last_alpha(analysis)
     even = np.linspace(top / _GRID, top, 5)
-    return np.union1d(even, _beside(analysis, top)), top * np.array([0.2, 0.6, 1.0])
+    return _united(even, _beside(analysis, top)), top * np.array([0.2, 0.6, 1.0])
+
+
+def _united(even: np.ndarray, dense: np.ndarray) -> np.ndarray:
+    """Places of both; of two that a picture cannot tell apart, one."""
+    places = np.union1d(even, dense)
+    return places[np.diff(places, prepend=-np.inf) > _SAME * places[-1]]
 
 
 def _beside(analysis: Any, top: float) -> np.ndarray:
