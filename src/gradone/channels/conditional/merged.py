@@ -1,11 +1,11 @@
 r"""How much may be hidden where different labels round to the same number.
 
-Where a label moves by less than its rounding error, a computation sees one label in place of many.
+Where a label moves by less than its rounding error, a computation sees one label c in place of many.
 By Jensen's inequality that hides something of the matrices [OG-1], at most
 
-.. math:: \mathbb{E}[\mathrm{he}_\beta(z)^2\, \mathbb{1}\{z \in M\}], \qquad [ME-1]
+.. math:: \mathbb{E}[\mathrm{Var}(\mathrm{he}_\beta(z)\,|\,c)\, \mathbb{1}\{z \in M\}], \qquad [ME-1]
 
-with M the set of such places.
+with M the set of such places: nothing where all of them are close to each other.
 """
 
 from __future__ import annotations
@@ -60,8 +60,19 @@ def with_merged_labels(grams: Grams, label: Node, unknown: Sequence[int], r: int
         is_merged[at] = np.isnan(Pieces(label, r).constants(z[:, at].T))
     if not is_merged.any():
         return grams
+    groups = _groups(value[is_merged], _ROUNDINGS * error[is_merged])
     at, weight = z[:, is_merged], weight[is_merged]
-    return {k: _widened(gram, k, at, weight, unknown) for k, gram in grams.items()}
+    return {k: _widened(gram, k, at, weight, groups, unknown) for k, gram in grams.items()}
+
+
+def _groups(value: np.ndarray, width: np.ndarray) -> np.ndarray:
+    """Number of the label that each place is seen to have: values that overlap are one."""
+    order = np.argsort(value)
+    top = np.maximum.accumulate((value + width)[order])
+    is_new = np.append(False, (value - width)[order][1:] > top[:-1])
+    groups = np.empty(len(value), dtype=np.int64)
+    groups[order] = np.cumsum(is_new)
+    return groups
 
 
 @lru_cache(maxsize=8)
@@ -76,7 +87,12 @@ def _points(r: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _widened(
-    gram: OutputGram, k: int, z: np.ndarray, weight: np.ndarray, unknown: Sequence[int]
+    gram: OutputGram,
+    k: int,
+    z: np.ndarray,
+    weight: np.ndarray,
+    groups: np.ndarray,
+    unknown: Sequence[int],
 ) -> OutputGram:
     q = next(q for q in range(1, len(unknown) + 1) if len(order_indices(q, k)) == len(gram.value))
     tables = [hermite_table(z[i - 1], k) for i in unknown[:q]]
@@ -84,5 +100,8 @@ def _widened(
         np.prod([table[b] for table, b in zip(tables, beta, strict=True)], axis=0)
         for beta in order_indices(q, k)
     ]
-    hidden = np.sqrt(np.array([weight @ row**2 for row in rows]))
+    mass = np.bincount(groups, weight)
+    means = [(np.bincount(groups, weight * row) / mass)[groups] for row in rows]
+    gaps = [row - mean for row, mean in zip(rows, means, strict=True)]
+    hidden = np.sqrt(np.array([weight @ gap**2 for gap in gaps]))
     return OutputGram(gram.value, gram.bias + np.outer(hidden, hidden), gram.replicates)
