@@ -101,7 +101,7 @@ def test_what_is_merged_close_together_hides_nothing():
     """Around z = 0 the label is flat to the eighth order, which only merges what is alike.
 
     The reference: with x = z**4 the labels |He4(x)| are shared by the roots x**2 = 3 ± sqrt(a) and
-    3 ± sqrt(12 - a) for a = (x**2 - 3)**2, in closed form; panels graded towards the turning points.
+    3 ± sqrt(12 - a) for a = (x**2 - 3)**2, in closed form, on graded panels.
     """
     threshold = analyze("tanh(He4(z1**4))**2").weak_threshold
     assert abs(threshold.value - 0.5036243239880102) <= threshold.error < 1e-3

@@ -1,9 +1,10 @@
 r"""How much may be hidden where different labels round to the same number.
 
-Where a label moves by less than its rounding error, a computation sees one label c in place of many.
-By Jensen's inequality that hides something of the matrices [OG-1], at most
+Where a label moves by less than its rounding error, a computation sees one label c in place of
+many. By Jensen's inequality that hides something of the matrices [OG-1], at most
 
-.. math:: \mathbb{E}[\mathrm{Var}(\mathrm{he}_\beta(z)\,|\,c)\, \mathbb{1}\{z \in M\}], \qquad [ME-1]
+.. math:: \mathbb{E}[\mathrm{Var}(\mathrm{he}_\beta(z)\,|\,c)\, \mathbb{1}\{z \in M\}],
+          \qquad [ME-1]
 
 with M the set of such places: nothing where all of them are close to each other.
 """
