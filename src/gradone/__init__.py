@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from .experiments.spec import Experiment as Experiment
     from .experiments.watch import Monitor as Monitor
     from .experiments.watch import watch as watch
+    from .report.network.probe import probe as probe
     from .report.study import study as study
     from .targets.activation import Activation as Activation
     from .targets.hierarchical import Might as Might
@@ -81,6 +82,7 @@ _PUBLIC = {
     "inputs": "targets.inputs",
     "plan": "algorithms.plan",
     "predict": "algorithms.predict",
+    "probe": "report.network.probe",
     "run": "experiments.run",
     "simulate": "experiments.simulate",
     "study": "report.study",
