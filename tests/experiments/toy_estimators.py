@@ -81,3 +81,21 @@ class NoPredict:
 class Forgetful(LeastSquares):
     def __init__(self, width):
         super().__init__()
+
+
+def least_squares(X, y):
+    w = np.linalg.lstsq(X, y, rcond=None)[0]
+    return {"weights": w[None], "predict": lambda X: X @ w}
+
+
+def random_answer(X, y, random_state):
+    answer = np.random.default_rng(random_state).standard_normal()
+    return lambda X: np.full(len(X), answer)
+
+
+def raises(X, y):
+    raise RuntimeError("no step was found")
+
+
+def forgets(X, y):
+    pass

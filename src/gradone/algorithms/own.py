@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
 from ..base.errors import BadData
 from ..learners._foreign import find_class, is_foreign, name_of, parameters_of
+from ..learners._trained import Trained, named_source, shown_name
 from ..targets.sampled import Sampled
 from ._card import Algorithm as Card
 from ._cards import card_of
@@ -18,9 +20,11 @@ class Algorithm(Card):
 
     Parameters
     ----------
-    estimator : object or str
+    estimator : object, function or str
         The estimator, not fitted, or ``"package.module:Class"``. Every fit is made by a new one
         with the same parameters; ``random_state``, also of its parts, is set for each replicate.
+        A function ``train(X, y)`` that gives back a trained network (a function of X, a torch
+        module, ...) is an estimator too; if it has an argument ``random_state``, it is told one.
     label : str, optional
         Name for people; the name of the class by default.
     color : str, optional
@@ -59,10 +63,12 @@ class Algorithm(Card):
         else:
             if isinstance(estimator, type):
                 raise BadData(f"give an estimator, {estimator.__name__}(...), not its class")
+            if inspect.isfunction(estimator):
+                estimator = Trained(*named_source(estimator))
             self.learner, given = name_of(type(estimator)), parameters_of(estimator)
         find_class(self.learner)
         given.pop("random_state", None)
-        self.name = self.learner.rpartition(":")[2]
+        self.name = shown_name(self.learner, {"parameters": given})
         self.label, self.color = label or self.name, color
         self.settings: dict[str, Any] = {"parameters": given}
         if directions is not None:
@@ -71,6 +77,15 @@ class Algorithm(Card):
         if theory and (self._like is None or not self._like.theory):
             raise BadData(f"there is no theory of the name '{theory}'; gradone list shows them")
         self.theory = self._like.theory if self._like else ""
+        # What another process must be able to import.
+        self.where = given["train"] if isinstance(estimator, Trained) else self.learner
+
+    @property
+    def look(self) -> dict[str, str]:
+        """What an entry of a sweep says about its looks, and about the theory beside it."""
+        own = {"label": self.label if self.label != self.name else "", "color": self.color}
+        own["theory_of"] = self._like.name if self._like else ""
+        return {key: value for key, value in own.items() if value}
 
     def theory_for(self, target: Sampled) -> str:
         """Name of the theory for a target; empty if there is none."""

@@ -36,6 +36,9 @@ _OWN = frozenset("self target student random_state replicates seed progress".spl
 OF_LEARNERS = ("d", "n", "test_samples", "dtype")
 OF_FOREIGN = ("parameters", "directions_from")
 """Of an estimator of somebody else: a table of its own parameters, whose names may be ours too."""
+LOOK = ("label", "color", "theory_of")
+"""Of an entry of a spec: its name for people, its color, and the algorithm whose theory is shown
+as that of this one. They change no number."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,8 @@ class Algorithm:
         Version of its numbers. The class, or the engine, states it as ``numerics``, one higher
         when the numbers may change: cells that were computed before are then computed anew. Code
         that is not ours is computed anew when its source or its package changes.
+    shown : str
+        Its name in a result, if it is another one.
     """
 
     kind: str
@@ -66,6 +71,7 @@ class Algorithm:
     required: tuple[str, ...]
     answers: frozenset[str]
     numerics: str = "1"
+    shown: str = ""
 
     @property
     def recipe(self) -> str:
@@ -80,7 +86,7 @@ class Algorithm:
     @property
     def source(self) -> str:
         """Its name in a result."""
-        shown = self.name.rpartition(":")[2]  # the class alone, of one of somebody else
+        shown = self.shown or self.name.rpartition(":")[2]  # the class alone, of a stranger's
         return f"{'theory' if self.kind == 'theory' else 'simulation'}:{shown}"
 
     def on(self, target: Sampled) -> Algorithm:

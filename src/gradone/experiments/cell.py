@@ -14,6 +14,7 @@ from ..base.errors import BadData, no_such_parameter
 from ..base.seeds import stream
 from ..learners import LEARNERS
 from ..learners._foreign import is_foreign
+from ..learners._trained import shown_name
 from ..targets.on_inputs import without_inputs
 from ..targets.sampled import Sampled
 from ..targets.sampling import Sample
@@ -130,7 +131,8 @@ def _foreign_fit(simulation: Simulation, sample: Sample, n: int, address: Mappin
     """Fit of an estimator of somebody else: what it does wrong is told with its name."""
     target, d, replicate = simulation.target, simulation.d, address["replicate"]
     cell = f"n = {n}, d = {d}, replicate {replicate}"
-    with blamed(simulation.learner, cell), warnings.catch_warnings():
+    shown = shown_name(simulation.learner, simulation.parameters)
+    with blamed(shown, cell), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what its numbers are worth is seen on new samples
         estimator = build_learner(simulation, replicate)
         estimator.fit(sample.X, sample.y)

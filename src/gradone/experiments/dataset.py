@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..algorithms import look_of
+from ..algorithms._cards import Look
 from ..base.curves import curve
 from ..base.errors import BadData
 from ..base.memory import require_memory
@@ -55,7 +56,12 @@ def assemble(experiment: Experiment, results: Iterable[Result]) -> xr.Dataset:
         seed=experiment.seed,
     )
     names = [str(source).partition(":")[2].partition("(")[0] for source in found["source"].values]
-    looks = [look_of(name) for name in names]
+    own = experiment.layout.looks
+    looks = []
+    for source, name in zip(found["source"].values.tolist(), names, strict=True):
+        label, color = own.get(source, ("", ""))
+        known = look_of(name)
+        looks.append(Look(label or known.label, color or known.color))
     return found.assign_coords(
         label=("source", [look.label for look in looks]),
         color=("source", [look.color for look in looks]),

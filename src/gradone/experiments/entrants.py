@@ -94,7 +94,7 @@ def line_up(
     absent: dict[str, str] = {}
     for card in cards:
         if isinstance(card, Own):  # which children cannot look up by its name
-            require_importable(card.learner)
+            require_importable(card.where)
         who = card if isinstance(card, Own) else card.name
         shared = {"target": target, "name": who, "d": d, "axis": axis, "seed": seed}
         if faces != "simulation" and card.theory:

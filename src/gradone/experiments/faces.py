@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ..algorithms import ALGORITHMS, Run
+from ..base.errors import BadData
+from ..learners._foreign import is_foreign
+from ..learners._trained import shown_name
 from ..targets.sampled import Sampled
-from .algorithms import OF_LEARNERS, Algorithm, find_algorithm
+from .algorithms import KINDS, OF_LEARNERS, Algorithm, find_algorithm
 
 
 @dataclass(frozen=True)
@@ -32,7 +36,8 @@ class Face(Algorithm):
     @property
     def source(self) -> str:
         """Its name in a result."""
-        return f"{'theory' if self.kind == 'theory' else 'simulation'}:{self.card}"
+        shown = self.shown or self.card
+        return f"{'theory' if self.kind == 'theory' else 'simulation'}:{shown}"
 
     def on(self, target: Sampled) -> Algorithm:
         """The theory for the target, or the learner."""
@@ -89,3 +94,26 @@ def find_algorithms(kind: str, name: str) -> list[Algorithm]:
                 Face(one, face, known, ("d", "n"), plain.answers, plain.numerics, card=name)
             )
     return faces
+
+
+def faces_of(entry: Mapping[str, Any]) -> list[Algorithm]:
+    """What an entry of a spec runs: what it names, and the theory that is shown beside it.
+
+    Examples
+    --------
+    >>> entry = {"learner": "sklearn.linear_model:Ridge", "theory_of": "random_features"}
+    >>> [face.source for face in faces_of(entry)]
+    ['theory:Ridge', 'simulation:Ridge']
+    """
+    [kind] = [kind for kind in KINDS if kind in entry]
+    found = find_algorithms(kind, entry[kind])
+    if kind == "learner" and is_foreign(entry[kind]):
+        found = [replace(face, shown=shown_name(face.name, entry)) for face in found]
+    if like := entry.get("theory_of"):
+        shown = found[0].source.partition(":")[2]
+        theories = [face for face in find_algorithms("algorithm", like) if face.kind == "theory"]
+        if not theories:
+            raise BadData(f"'{like}' has no theory")
+        # Parameters of the entry are those of its learner.
+        found = [replace(face, shown=shown) for face in theories] + found
+    return found

@@ -11,7 +11,7 @@ with central differences of width 0.02 at m = 64 fresh Gaussian points.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -20,10 +20,10 @@ from ..base.arrays import to_numpy
 from ..base.errors import BadData, GradoneError
 from ..base.seeds import stream
 from ..learners._foreign import build, find_thing
+from ..learners._models import gradients
 
-_POINTS, _STEP = 64, 0.01
+_POINTS = 64
 _SMALL = 1e-5  # of the largest change: rounding of predictions in float32
-_CHUNK_NUMBERS = 2**21  # of inputs that are predicted at once
 
 
 class EstimatorFailed(GradoneError):
@@ -37,8 +37,7 @@ def blamed(name: str, cell: str) -> Iterator[None]:
         yield
     except Exception as error:
         what = str(error) if isinstance(error, GradoneError) else f"{type(error).__name__}: {error}"
-        shown = name.rpartition(":")[2]
-        raise EstimatorFailed(f"'{shown}' failed in the cell {cell}: {what}") from error
+        raise EstimatorFailed(f"'{name}' failed in the cell {cell}: {what}") from error
 
 
 def build_foreign(name: str, parameters: Mapping[str, Any], *, seed: int, **cell: Any) -> Any:
@@ -97,28 +96,3 @@ def _rows(found: Any, d: int, name: str) -> np.ndarray:
     if not np.isfinite(rows).all():
         raise BadData(f"{name} is not finite everywhere")
     return rows
-
-
-def gradients(predict: Callable[[np.ndarray], Any], X: np.ndarray) -> np.ndarray:
-    """Gradients (m, d) of predictions at the rows of X (m, d), by central differences [FO-1].
-
-    Examples
-    --------
-    >>> gradients(lambda X: X[:, 0] * X[:, 1], np.array([[2.0, 3.0]])).round(9)
-    array([[3., 2.]])
-    """
-    m, d = X.shape
-    found = np.empty((m, d))
-    columns = max(1, _CHUNK_NUMBERS // (2 * m * d))
-    for start in range(0, d, columns):
-        moved = range(start, min(start + columns, d))
-        steps = np.repeat(X[None, None], 2, axis=0).repeat(len(moved), axis=1)
-        for i, j in enumerate(moved):
-            steps[0, i, :, j] += _STEP
-            steps[1, i, :, j] -= _STEP
-        values = np.asarray(to_numpy(predict(steps.reshape(-1, d))), np.float64)
-        if values.shape != (2 * len(moved) * m,):
-            raise BadData(f"predictions have the shape {values.shape}, not {(steps.size // d,)}")
-        values = values.reshape(2, len(moved), m)
-        found[:, start : start + len(moved)] = ((values[0] - values[1]) / (2 * _STEP)).T
-    return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -14,8 +14,8 @@ from ..base.curves import DIMENSIONS
 from ..base.errors import BadData
 from ..base.seeds import canonical
 from ..targets.sampled import Sampled
-from .algorithms import KINDS, SAMPLES, WIDTHS, Algorithm, relevant
-from .faces import find_algorithms
+from .algorithms import KINDS, LOOK, SAMPLES, WIDTHS, Algorithm, relevant
+from .faces import faces_of
 from .recipes import DEFAULTS, encoded
 from .spec_values import is_axis, values_of
 from .target_tables import table_of
@@ -79,12 +79,15 @@ class Layout:
         Cells by place.
     uncovered : tuple of (place, reason)
         Places whose theory does not cover the target.
+    looks : mapping of str to (str, str)
+        Label and color by source, for those that have their own.
     """
 
     cells: tuple[Cell, ...]
     coords: Mapping[str, np.ndarray]
     placed: tuple[Placed, ...]
     uncovered: tuple[tuple[tuple[Index, ...], str], ...]
+    looks: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
 
 class Run(NamedTuple):
@@ -104,6 +107,8 @@ class Run(NamedTuple):
         Parameters that are passed on as they are.
     path : str
         Axis that one cell computes as a whole; none if empty.
+    look : (str, str)
+        Its label and color, if they are not those of its name.
     """
 
     algorithm: Algorithm
@@ -113,6 +118,7 @@ class Run(NamedTuple):
     axes: Mapping[str, list[Any]]
     fixed: Mapping[str, Any] = {}
     path: str = ""
+    look: tuple[str, str] = ("", "")
 
     def points(self, target: Sampled) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
         """Values along the axes but the path, and the arguments that follow from them."""
@@ -179,20 +185,26 @@ def place_runs(
                 cells.setdefault(cell.key, cell)
                 last = () if cell.replicate is None else (cell.replicate,)
                 placed += [Placed(cell.key, (*place, *last), part) for part, place in places]
-    return Layout(tuple(cells.values()), coords, tuple(placed), tuple(uncovered))
+    looks = {run.source: run.look for run in runs if any(run.look)}
+    return Layout(tuple(cells.values()), coords, tuple(placed), tuple(uncovered), looks)
 
 
 def _runs(experiment: Experiment) -> Iterator[Run]:
     """Algorithms, split by the parameters that are no dimension of a curve."""
     found: list[tuple[Algorithm, dict[str, Any], dict[str, Any], dict[str, list[Any]]]] = []
+    looks: list[tuple[str, str]] = []
     for entry in experiment.algorithms:
         [kind] = [kind for kind in KINDS if kind in entry]
-        own = {name: value for name, value in entry.items() if name != kind}
-        for algorithm in find_algorithms(kind, entry[kind]):
-            found += _split(algorithm, own, experiment.grid)
+        given = {name: value for name, value in entry.items() if name not in (kind, *LOOK)}
+        look = (entry.get("label", ""), entry.get("color", ""))
+        for algorithm in faces_of(entry):
+            is_beside = algorithm.kind == "theory" and "theory_of" in entry
+            split = list(_split(algorithm, {} if is_beside else given, experiment.grid))
+            found += split
+            looks += [look] * len(split)
     labels = _labels([(algorithm, {**s, **o}, axes) for algorithm, o, s, axes in found])
-    for (algorithm, own, shared, axes), label in zip(found, labels, strict=True):
-        yield Run(algorithm, label, own, shared, axes)
+    for (algorithm, own, shared, axes), label, look in zip(found, labels, looks, strict=True):
+        yield Run(algorithm, label, own, shared, axes, look=look)
 
 
 def _split(
@@ -217,7 +229,7 @@ def _labels(
 
     Examples
     --------
-    >>> [algorithm] = find_algorithms("learner", "giant_step")
+    >>> [algorithm] = faces_of({"learner": "giant_step"})
     >>> _labels([(algorithm, {"steps": 1, "d": 10}, {}), (algorithm, {"steps": 2, "d": 10}, {})])
     ['simulation:giant_step(steps=1)', 'simulation:giant_step(steps=2)']
     """
@@ -327,7 +339,7 @@ def cell_texts(
 
     Examples
     --------
-    >>> [algorithm] = find_algorithms("theory", "bayes_amp")
+    >>> [algorithm] = faces_of({"theory": "bayes_amp"})
     >>> from gradone import Target
     >>> list(cell_texts(algorithm, Target("z"), {"alpha": 2.0}, 0, [None]))[0][:55]
     '{"parameters":{"alpha":2},"recipe":"theory:bayes_amp/1"'

@@ -157,7 +157,7 @@ def simulate(
         if isinstance(own, Own):
             parameters = {**own.settings, **parameters}
             if store is not None or executor not in (None, "serial") or cell_seconds or cell_memory:
-                require_importable(own.learner)
+                require_importable(own.where)
             _check_foreign(own.name, parameters)
         name, look, learner = own.name, (own.label, own.color), own.learner
     else:

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 from ..base.errors import BadData, GradoneError, did_you_mean, no_such_parameter
 from ..targets.inputs import as_law
-from .algorithms import FAMILIES, KINDS, Algorithm, all_algorithms, relevant
+from .algorithms import FAMILIES, KINDS, LOOK, Algorithm, all_algorithms, relevant
 from .cell_limits import CellLimits
-from .faces import find_algorithms
+from .faces import faces_of, find_algorithms
 from .spec_text import Where, line_of
 from .spec_values import is_axis, value_defects, values_of
 from .target_tables import read_target, target_defects
@@ -156,12 +156,22 @@ def _algorithms(where: Where, entry: Any) -> tuple[list[Defect], list[Algorithm]
     name = entry[kind]
     if not isinstance(name, str):
         return [Defect((*where, kind), f"the name of a {kind} is a text, got {name!r}")], []
+    defects = [
+        Defect((*where, key), f"{key} must be a text, got {entry[key]!r}")
+        for key in LOOK
+        if key in entry and not isinstance(entry[key], str)
+    ]
+    if defects:
+        return defects, []
+    place = kind
     try:
-        faces = find_algorithms(kind, name)
+        find_algorithms(kind, name)
+        place = "theory_of"
+        faces = faces_of(entry)
     except BadData as error:
-        return [Defect((*where, kind), f"{error}{_elsewhere(kind, name)}")], []
-    own = {key: value for key, value in entry.items() if key != kind}
-    defects = []
+        hint = _elsewhere(kind, name) if place == kind else ""
+        return [Defect((*where, place), f"{error}{hint}")], []
+    own = {key: value for key, value in entry.items() if key not in (kind, *LOOK)}
     for key, value in own.items():
         if not any(face.understands(key) for face in faces):
             known = sorted({known for face in faces for known in face.parameters})
@@ -214,7 +224,7 @@ def _missing(
 ) -> Iterator[Defect]:
     """Parameters that an algorithm cannot do without and nobody gives."""
     shared = grids["grid",]
-    own = {key: value for key, value in entry.items() if key != algorithm.key}
+    own = {key: value for key, value in entry.items() if key not in (*KINDS, *LOOK)}
     given = {**relevant(algorithm, own, shared), **own}
     for name in algorithm.required:
         family = next((family for family in FAMILIES if name in family), (name,))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -43,7 +44,8 @@ def plain(value: Any) -> Any:
                 "path, gd.inputs.rows('table.npy')"
             )
         return value.text
-    if isinstance(value, Card) or (hasattr(value, "fit") and not isinstance(value, type)):
+    is_own = hasattr(value, "fit") and not isinstance(value, type)
+    if is_own or isinstance(value, Card) or inspect.isfunction(value):
         return entry_of(value)
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
@@ -67,8 +69,8 @@ def entry_of(given: Any) -> dict[str, Any]:
     card = as_card(given)
     if not isinstance(card, Own):
         return {"algorithm": card.name}
-    require_importable(card.learner)
-    found: dict[str, Any] = {"learner": card.learner, **encoded(card.settings)}
+    require_importable(card.where)
+    found: dict[str, Any] = {"learner": card.learner, **encoded(card.settings), **card.look}
     try:
         canonical(found)
     except BadData as error:

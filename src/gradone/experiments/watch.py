@@ -11,11 +11,11 @@ import numpy as np
 from ..base.curves import curve, with_look
 from ..base.errors import BadData
 from ..base.progress import Progress, watcher
+from ..learners._models import read_model
 from ..targets.sampled import Sampled, whole_number
 from ..targets.target import as_target
 from .foreign import EstimatorFailed
 from .metrics import Measured, measure_directions, measure_predictions
-from .models import read_model
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -298,7 +298,7 @@ def _states(
 
 def _step_of(given: Any) -> Callable[[np.ndarray, np.ndarray], Any]:
     if isinstance(given, tuple) and len(given) == 2 and hasattr(given[1], "zero_grad"):
-        from ._torch import module_step
+        from ..learners._torch import module_step
 
         return module_step(*given)
     if hasattr(given, "partial_fit"):

@@ -11,8 +11,8 @@ import numpy as np
 from ...base.arrays import to_numpy
 from ...base.errors import BadData
 from ...base.progress import Progress, watcher
-from ...experiments.models import Model, read_model
 from ...learners import LEARNERS
+from ...learners._models import Model, read_model
 from .measures import Layer, Standing, in_chunks, measure_layer, stability, standing_out
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""PyTorch modules read in the form of :class:`.models.Model`, and trained step by step."""
+"""PyTorch modules read in the form of :class:`._models.Model`, and trained step by step."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from .models import Function, Model
+    from ._models import Function, Model
 
 
 def read_module(module: Any, d: int) -> Model:
@@ -19,7 +19,7 @@ def read_module(module: Any, d: int) -> Model:
     """
     import torch
 
-    from .models import Model
+    from ._models import Model
 
     linear = [
         (name, one)
