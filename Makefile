@@ -3,6 +3,7 @@
 
 VENV := .venv
 BIN := $(VENV)/bin
+TORCH := .venv-torch
 TARGET := He2(z1) + sign(z1*z2*z3)
 
 # First interpreter that is new enough; `make PYTHON=/path/to/python ...` overrides.
@@ -23,7 +24,7 @@ install = $(1)/bin/python -m pip install --quiet --disable-pip-version-check -c 
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo setup lint test test-slow test-load test-dist docs bench vendor constraints clean
+.PHONY: help demo setup lint test test-slow test-load test-torch test-dist docs bench vendor constraints clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -48,6 +49,10 @@ test-slow: $(VENV)/.dev  ## the tests that take minutes, and the figures
 
 test-load: $(VENV)/.dev  ## fifty people type, ten run and one disturbs in the lab, five minutes, nothing beside it
 	$(BIN)/pytest -s -m load tests/lab/test_load.py
+
+# An environment of its own: PyTorch is large, and only these tests need it.
+test-torch: $(TORCH)/.ready  ## the tests with PyTorch: networks, training loops, arrays
+	OMP_NUM_THREADS=1 $(TORCH)/bin/pytest -k torch -m "not slow and not load and not figure and not gpu and not cluster"
 
 # Leaves the repository while it tests: the wheel must not find its own source there.
 test-dist: $(VENV)/.dev  ## build the wheel and run the README with it in a clean environment
@@ -95,3 +100,8 @@ $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/pyvenv.cfg
 $(VENV)/.docs: pyproject.toml constraints.txt | $(VENV)/pyvenv.cfg
 	$(call install,$(VENV),-e ".[docs]")
 	@touch $@ $(VENV)/.core
+
+$(TORCH)/.ready: pyproject.toml constraints.txt
+	$(call venv,$(TORCH))
+	$(call install,$(TORCH),-e ".[dev]" torch==2.13.0)
+	@touch $@
