@@ -111,6 +111,8 @@ def test_what_has_no_meaning_is_refused(changes, message):
 def test_coordinatewise_optimizers_have_no_exact_reduction():
     with pytest.raises(gd.OutOfRegime, match="'sign' treats coordinates separately: no exact red"):
         run(optimizer="sign")
+    with pytest.raises(gd.BadData, match="'muon' has an exact reduction"):
+        run(optimizer="muon", method="direct")
 
 
 def test_steps_are_chosen_for_every_optimizer():

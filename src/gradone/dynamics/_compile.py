@@ -10,10 +10,11 @@ from typing import Any, Literal
 from ..targets.language.compiled import load_module, module_source, pattern
 from ..targets.language.expression import Expression
 from ..targets.losses import SCALED, Residual
+from ..targets.optimizers import COORDINATEWISE, EPSILON
 from ..targets.target import Target
 from ..targets.training import PLAIN_LOSSES, TrainedStudent
 
-Kind = Literal["single", "batch", "repeated", "stacked"]
+Kind = Literal["single", "batch", "repeated", "stacked", "direct"]
 
 _PATTERNS = Path(__file__).parent / "_patterns"
 _DISPLACED = ("extragradient", "sam", "sam_normalized")
@@ -22,6 +23,8 @@ _REPEATED = ("k_steps", "look_ahead")
 
 def kind_of_chain(student: TrainedStudent) -> Kind:
     """Which of the patterns simulates a student."""
+    if student.optimizer in COORDINATEWISE:
+        return "direct"
     if not student.is_plain_sgd:
         return "stacked"
     if student.batch_size == 1:
@@ -69,6 +72,8 @@ def _choices(student: TrainedStudent) -> tuple[tuple[str, bool], ...]:
     }
     if kind_of_chain(student) == "stacked":
         choices |= {"SINGLE": student.batch_size == 1, "MUON": student.optimizer == "muon"}
+    if kind_of_chain(student) == "direct":
+        choices |= {name.upper(): student.optimizer == name for name in COORDINATEWISE}
     return tuple(choices.items())
 
 
@@ -98,4 +103,5 @@ def _source(
         f"def label(x):\n    return target({coordinates})\n"
     )
     head = module_source(functions) + "\nimport numpy as np\n\n" + constants + label
+    head += f"\nEPSILON = {EPSILON!r}\n" if kind == "direct" else ""
     return head + pattern(_PATTERNS / "frame.py") + pattern(_PATTERNS / f"{kind}.py")

@@ -8,10 +8,13 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import partial
 
+import numpy as np
+
 from ..base.progress import Progress
 from ..base.threads import available_cores
 from ._chain import Chain, Problem, Records
-from ._compile import compiled_chain
+from ._compile import compiled_chain, kind_of_chain
+from ._direct import DirectRun
 
 _POLL = 0.1  # seconds between two looks at the progress
 
@@ -62,13 +65,21 @@ class _Crew:
             if run >= len(self.done):
                 return
             replicate = self.replicates[run]
-            chain = Chain(self.problem, replicate, self.records.of(run))
+            chain = chain_of(self.problem, replicate, self.records.of(run))
             while chain.done < self.horizon and not self.stop.is_set():
                 chain.advance()
                 self.done[run] = chain.done
                 if chain.diverged_at is not None:
                     self.failures.append((chain.diverged_at, replicate))
                     break
+
+
+def chain_of(
+    problem: Problem, replicate: int, records: tuple[np.ndarray, ...]
+) -> Chain | DirectRun:
+    """What simulates one replicate: the chain of order parameters, or the network itself."""
+    kind = DirectRun if kind_of_chain(problem.student) == "direct" else Chain
+    return kind(problem, replicate, records)
 
 
 def run_replicates(problem: Problem, replicates: range, *, progress: Progress) -> Ending:
@@ -112,7 +123,7 @@ def stable_factor(problem: Problem, ending: Ending) -> tuple[float, int] | None:
         factor /= 2
         steps = min(problem.steps, int(4 * ending.diverged_at / factor), 100_000)
         trial = problem.slower(factor, steps)
-        chain = Chain(trial, ending.replicate, Records.empty(trial, 1).of(0))
+        chain = chain_of(trial, ending.replicate, Records.empty(trial, 1).of(0))
         while chain.done < steps and chain.diverged_at is None:
             chain.advance()
         if chain.diverged_at is None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..base.cost import Cost
 from ..base.curves import curve
-from ..base.errors import NotConverged, OutOfRegime
+from ..base.errors import BadData, NotConverged, OutOfRegime, one_of
 from ..base.memory import require_memory
 from ..base.progress import Progress, watcher
 from ..targets.losses import check_labels
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
+METHODS = ("exact", "direct")
+
+
 def sgd(
     target: Sampled | str,
     student: Student | None = None,
@@ -37,6 +40,7 @@ def sgd(
     record: Any = 200,
     replicates: int | range = 16,
     seed: int = 0,
+    method: str = "exact",
     progress: Progress | bool = True,
     **settings: Unpack[OptimizerSettings],
 ) -> xr.Dataset:
@@ -75,21 +79,29 @@ def sgd(
         alone and among 8. They share the processors; the results do not depend on how many.
     seed : int
         Seed of everything random; runs with other rules or step sizes see the same samples.
+    method : {"exact", "direct"}
+        ``"direct"`` simulates the network in d dimensions, with hidden directions that are spread
+        over the coordinates, for the optimizers that treat the coordinates one by one:
+        ``"sign"``, ``"rmsprop"`` and ``"adam"``, with steps of the order of 1/d. Its cost is
+        O(d width) for each sample.
     progress : bool or Progress
         True draws a bar on a terminal for runs over two seconds. An object is told the progress by
         ``step(i, total)`` and stops the run by returning True.
     **settings
         Parameters of the student, and of its update: ``rule``, ``inner_step_size``,
         ``inner_steps``, ``radius``, ``interpolation``, ``loss``, ``geometry``, ``train_readout``,
-        ``train_bias`` and ``weight_decay``, see :class:`gradone.targets.training.TrainedStudent`.
+        ``train_bias``, ``weight_decay``, ``optimizer``, ``momentum``, ``nesterov``, ``clip_norm``,
+        ``schedule``, ..., see :class:`gradone.targets.training.TrainedStudent`.
 
     Returns
     -------
     xarray.Dataset
         ``overlap`` M (replicate, step, neuron, direction), ``norm`` Q (replicate, step, neuron,
         neuron2), ``recovery`` (replicate, step, direction), and ``readout``, ``bias`` (replicate,
-        step, neuron) where they are trained. The coordinate ``time`` is step/d. The errors
-        ``*_err`` are 0: the simulation is exact, its spread is that over ``replicate``.
+        step, neuron) where they are trained. With momentum also ``buffer_overlap`` V W*^T,
+        ``buffer_product`` W V^T and ``buffer_norm`` V V^T of the buffer V. The coordinate ``time``
+        is step/d. The errors ``*_err`` are 0: the simulation is exact, its spread is that over
+        ``replicate``.
 
     Raises
     ------
@@ -125,11 +137,16 @@ def sgd(
         student, caller=sgd, optimizers=True, step_size=step_size, batch_size=batch_size, **settings
     )
     check_labels(training.loss, target)
-    if training.optimizer in COORDINATEWISE:
+    separate = training.optimizer in COORDINATEWISE
+    if separate and one_of("method", method, METHODS) == "exact":
         raise OutOfRegime(
             f"'{training.optimizer}' treats coordinates separately: no exact reduction; use "
-            "method='direct', O(d width) per step, or method='effective', the limit for spread-out "
-            "directions"
+            "method='direct', O(d width) per step"
+        )
+    if method != "exact" and not separate:
+        raise BadData(
+            f"method={method!r} is for 'sign', 'rmsprop' and 'adam'; "
+            f"'{training.optimizer}' has an exact reduction, at a cost without d"
         )
     d = whole_number("d", d)
     check_room(d, target.r, training.width, buffers=training.momentum > 0)
@@ -250,7 +267,16 @@ def _operations(sizes: Any) -> float:
 ENGINES.add("sgd")(
     Engine(
         sgd,
-        ("overlap", "norm", "recovery", "readout", "bias"),
+        (
+            "overlap",
+            "norm",
+            "recovery",
+            "readout",
+            "bias",
+            "buffer_overlap",
+            "buffer_product",
+            "buffer_norm",
+        ),
         Cost(
             "4000 + 200 batch_size width (r + width) operations in each step",
             _operations,

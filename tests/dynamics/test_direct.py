@@ -1,0 +1,67 @@
+"""Optimizers in d dimensions: updates written out, and their limits."""
+
+import numpy as np
+import pytest
+
+import gradone as gd
+from gradone.dynamics._chain import Problem, Records
+from gradone.dynamics._direct import DirectRun
+from gradone.targets.training import read_training
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"optimizer": "sign", "loss": "huber", "clip_norm": 0.7, "weight_decay": 0.1},
+        {"optimizer": "rmsprop", "batch_size": 3, "betas": (0.9, 0.8)},
+        {"optimizer": "adam", "betas": (0.6, 0.8), "schedule": "1 - t", "batch_size": 2},
+    ],
+    ids=lambda s: s["optimizer"],
+)
+def test_updates_are_those_written_out(settings):
+    d, steps, b = 12, 6, settings.get("batch_size", 1)
+    student = read_training(
+        gd.Student(2, "tanh(z)", init="orthogonal"), step_size=0.02, optimizers=True, **settings
+    )
+    problem = Problem(gd.Target("He2(z1) + z2", noise=0.3), student, d, steps, 5, np.array([steps]))
+    run = DirectRun(problem, 0, Records.empty(problem, 1).of(0))
+    W, hidden = run.W.copy(), run._hidden
+    run._rng = {name: np.random.default_rng(i) for i, name in enumerate(run._rng)}
+    run.advance()
+    X = np.random.default_rng(0).standard_normal((steps * b, d), dtype=np.float32).astype(float)
+    z = X @ hidden.T
+    y = z[:, 0] ** 2 - 1 + z[:, 1] + np.sqrt(0.3) * np.random.default_rng(1).standard_normal(len(X))
+    m, v, (one, two) = np.zeros((2, d)), np.zeros((2, d)), student.betas
+    for t in range(steps):
+        x, label = X[b * t : b * t + b], y[b * t : b * t + b]
+        h = np.tanh(x @ W.T)
+        e = label - h @ [1.0, -1.0]
+        e = np.clip(e, -1, 1) if student.loss == "huber" else e
+        G = (e[:, None] * [1.0, -1.0] * (1 - h**2)).T @ x / b
+        G = G * min(1.0, (student.clip_norm or np.inf) / np.linalg.norm(G))
+        m, v = one * m + (1 - one) * G, two * v + (1 - two) * G**2
+        S = {
+            "sign": np.sign(G),
+            "rmsprop": G / (np.sqrt(v) + 1e-8),
+            "adam": m / (1 - one ** (t + 1)) / (np.sqrt(v / (1 - two ** (t + 1))) + 1e-8),
+        }[student.optimizer]
+        eta = 0.02 * (1 - t / steps if student.schedule else 1.0)
+        W = (1 - eta * student.weight_decay) * W + eta * S
+    np.testing.assert_allclose(run.W, W, atol=1e-9)
+
+
+@pytest.mark.stat
+def test_signs_follow_their_flow():
+    """sign-SGD along spread-out directions against the effective pushes, d = 1000."""
+    settings = {"width": 1, "optimizer": "sign", "init": {"M": [[0.2]]}}
+    target = gd.Target("z + He2(z)/2", noise=0.25)
+    run = gd.dynamics.sgd(
+        target, d=1000, steps=3000, step_size=0.4 / 1000, record=[1000, 3000], replicates=12,
+        method="direct", progress=False, **settings,
+    )  # fmt: skip
+    flow = gd.predict(target, "sgd_flow", time=[1, 3], step_size=0.4, **settings)
+    M = run.overlap.values[:, :, 0, 0]
+    error = M.std(axis=0, ddof=1) / np.sqrt(len(M))
+    gap = np.abs(M.mean(axis=0) - flow.overlap.values[:, 0, 0])
+    assert (gap < 5 * error + 3 / 1000).all()  # corrections of order 1/d
+    assert (error < 0.01).all()
