@@ -12,7 +12,7 @@ from gradone.experiments._common_quantities import common_quantities
 
 
 @pytest.mark.stat
-@pytest.mark.parametrize("name", ["sgd", "extragradient"])
+@pytest.mark.parametrize("name", ["sgd", "extragradient", "normalized_sgd"])
 def test_exact_sgd_follows_its_flow(name):
     """Would catch: a step or a time that is wrong by a factor of two, which moves the first
     recovery from 0.42 to 0.57 or 0.70."""
@@ -46,14 +46,17 @@ def test_giant_steps_of_a_network_follow_their_limit():
     assert (8 * made.gradient_share_err.values[0] + 1 / 50 < 0.1).all()
 
 
-@pytest.mark.parametrize("name", ["sgd", "extragradient", "reused_batch"])
+@pytest.mark.parametrize(
+    "name", ["sgd", "extragradient", "normalized_sgd", "huber_sgd", "reused_batch"]
+)
 def test_a_theory_has_the_step_that_its_engine_chooses(name):
     """The engine chooses for itself; the card asks the same theory of the escape."""
     card = ALGORITHMS[name]()
     run = Run(gd.Target("z1 + He2(z1)"), "alpha", [3.0], 200, 0, {"replicates": 1})
     made = json.loads(card.watched(run).attrs["params"])
     asked = card.theory_arguments(run)
-    units = 1 if name == "reused_batch" else 200  # the flow counts in samples per dimension
+    # The flow counts in samples per dimension; steps of given length have the root of it.
+    units = {"reused_batch": 1, "normalized_sgd": np.sqrt(200)}.get(name, 200)
     assert asked["step_size"] == pytest.approx(made["step_size"] * units)
     if "inner_step_size" in asked:
         assert asked["inner_step_size"] == pytest.approx(made["inner_step_size"] * units)

@@ -25,7 +25,7 @@ NEEDED = {
 DEEP = ("depth", "layerwise", "two_layers")
 DEAR = (
     *("bayes_amp", "bayes_optimal", "feature_spectrum", "sgd_flow", "sgd", "extragradient"),
-    *("one_step", "giant_step", "giant_steps"),
+    *("one_step", "giant_step", "giant_steps", "normalized_sgd", "huber_sgd"),
 )
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -45,6 +46,8 @@ class OnePassCard(Algorithm):
 
     rule: ClassVar[str]
     """How the step looks at its sample."""
+    update: ClassVar[Mapping[str, Any]] = MappingProxyType({})
+    """Loss and optimizer, where they are not those of plain SGD."""
     family = "sgd"
     theory, engine, learner = "sgd_flow", "sgd", "online_sgd"
     prominence = "also"
@@ -63,12 +66,17 @@ class OnePassCard(Algorithm):
             return []
         from ..dynamics._compile import compiled_chain
 
-        return [lambda: compiled_chain(read_training(**self.student(Run(target))), target)]
+        student = read_training(optimizers=True, **self.student(Run(target)))
+        return [lambda: compiled_chain(student, target)]
+
+    def unit(self, d: int) -> float:
+        """Step of a simulation that is one in the units of the flow."""
+        return 1 / d
 
     def student(self, run: Run) -> dict[str, Any]:
         """The network and its rule, as flow and engine take them."""
         given = {name: v for name, v in self.chosen(run).items() if name not in _NOT_STUDENT}
-        return {**given, "rule": self.rule}
+        return {**given, "rule": self.rule, **self.update}
 
     def start(self, run: Run) -> dict[str, Any]:
         """Overlaps and norms at the start: of the size that was chosen, or lucky ones."""
@@ -80,7 +88,7 @@ class OnePassCard(Algorithm):
         return lucky_start(target, d or run.dimension, width=given["width"], seed=seed)
 
     def steps(self, run: Run) -> dict[str, float]:
-        """Step sizes in units of the flow, times d, as they were chosen or as theory has them."""
+        """Step sizes in units of the flow, as they were chosen or as theory has them."""
         given = self.chosen(run)
         if "step_size" in given:
             names = ("step_size", "inner_step_size")
@@ -88,10 +96,11 @@ class OnePassCard(Algorithm):
         from ..dynamics._auto import chosen_steps
 
         d, target = run.dimension, run.target
-        student, _, _ = chosen_steps(target, read_training(**self.student(run)), d)  # type: ignore[arg-type]
-        found = {"step_size": student.eta * d}
+        training = read_training(optimizers=True, **self.student(run))
+        student, _, _ = chosen_steps(target, training, d)  # type: ignore[arg-type]
+        found = {"step_size": student.eta / self.unit(d)}
         if student.inner_step_size is not None:
-            found["inner_step_size"] = student.inner_step_size * d
+            found["inner_step_size"] = student.inner_step_size / self.unit(d)
         return found
 
     def theory_arguments(self, run: Run) -> dict[str, Any]:
@@ -108,14 +117,15 @@ class OnePassCard(Algorithm):
             marks = np.unique(np.maximum(np.round(run.alpha * d), 1)).astype(np.int64)
             found["steps"] = int(marks[-1])
         if "step_size" in given:
-            found |= {name: value / d for name, value in self.steps(run).items()}
+            found |= {name: value * self.unit(d) for name, value in self.steps(run).items()}
         found |= {"record": marks, "replicates": given["replicates"], "progress": False}
         return {**found, **self.student(run)}
 
     def learner_arguments(self, run: Run) -> dict[str, Any]:
         """The same network; without steps that were chosen the learner takes its own."""
         steps = self.steps(run) if "step_size" in run.settings else {}
-        return self.student(run) | {name: step / run.dimension for name, step in steps.items()}
+        unit = self.unit(run.dimension)
+        return self.student(run) | {name: step * unit for name, step in steps.items()}
 
     def along(self, curve: xr.Dataset, run: Run) -> xr.Dataset:
         """Time is the number of samples per dimension."""

@@ -8,6 +8,7 @@ from .correlation_rows import sgd_row as sgd_row
 from .depth_rows import depth_row as depth_row
 from .plan import Plan as Plan
 from .query_rows import amp_row as amp_row
+from .query_rows import bounded_row as bounded_row
 from .query_rows import reuse_row as reuse_row
 from .query_rows import spectral_row as spectral_row
 from .row import PlanRow as PlanRow

@@ -64,6 +64,27 @@ def reuse_row(case: Case) -> PlanRow:
     )
 
 
+def bounded_row(case: Case) -> PlanRow:
+    """Normalized or clipped gradients, Huber or absolute loss: one pass, small batches.
+
+    The push of a sample is not affine in its label, so that all statistical queries are open to it,
+    not correlations alone; labels of two values have no other queries.
+    """
+    row = reuse_row(case)
+    root = math.isqrt(case.sizes.d)
+    small = (
+        f"for batches well below sqrt(d) = {root}; larger ones average the gain away and keep the "
+        "information exponent"
+    )
+    generic = "generically: an activation may miss a direction, gd.analysis.escape tells"
+    return replace(
+        row,
+        algorithm="normalized or clipped SGD, Huber loss",
+        note="; ".join(part for part in (small, generic, row.note) if part),
+        cites=("joshi2024queries", "arnaboldi2024repetita"),
+    )
+
+
 def amp_row(case: Case) -> PlanRow:
     """Bayes-AMP: every stage whose threshold n/d has passed."""
     expression, answer, sizes = case.expression, case.learnability, case.sizes
