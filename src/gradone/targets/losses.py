@@ -8,7 +8,7 @@ Gradients see a loss through its residual alone, minus its derivative by the out
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -74,16 +74,15 @@ class Residual:
         """Whether labels must be -1 and 1."""
         return self.loss in BINARY
 
-    @property
+    @cached_property
     def planes(self) -> list[tuple[tuple[float, ...], float]]:
         """Lines n y + m f = c on which the residual or its slope jumps, as ((n, m), c)."""
         return [(plane.normal, plane.offset) for plane in break_planes(self.tree, 2)[0]]
 
-    @property
+    @cached_property
     def has_kinks(self) -> bool:
         """Whether the residual or its slope jumps somewhere."""
-        planes, curved = break_planes(self.tree, 2)
-        return bool(planes) or curved
+        return bool(self.planes) or break_planes(self.tree, 2)[1]
 
     def breaks(self, y: np.ndarray, f: np.ndarray) -> list[np.ndarray]:
         """Quantities that change sign where the residual or its slope jumps."""
