@@ -31,3 +31,11 @@ def test_an_unknown_algorithm_is_a_mistake():
     result = runner.invoke(app, ["compare", "tanh(z)", "gaint_step"])
     assert result.exit_code == 2
     assert "Did you mean 'giant_step'" in result.stderr
+
+
+def test_nothing_to_compare_is_a_mistake_with_its_reasons():
+    result = runner.invoke(app, ["compare", "tanh(z)", "feature_classifier", *WHERE])
+    assert result.exit_code == 2
+    assert "nothing to compare" in result.stderr
+    assert "it needs labels of two values" in result.stderr
+    assert result.stdout == ""

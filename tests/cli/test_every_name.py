@@ -1,4 +1,7 @@
-"""Every name that ``gradone list`` shows is accepted by its command, with a picture."""
+"""Every name that ``gradone list`` shows is accepted by its command, with a picture.
+
+The figures are in ``tests/gallery/test_figures.py``, beside their claims.
+"""
 
 import pytest
 from typer.testing import CliRunner
@@ -6,6 +9,7 @@ from typer.testing import CliRunner
 from gradone.algorithms import ALGORITHMS
 from gradone.cli import app
 from gradone.learners import LEARNERS
+from gradone.targets.zoo import zoo
 from gradone.theory import THEORIES
 
 runner = CliRunner()
@@ -27,6 +31,10 @@ DEAR = (
     *("bayes_amp", "bayes_optimal", "feature_spectrum", "sgd_flow", "sgd", "extragradient"),
     *("one_step", "giant_step", "giant_steps", "normalized_sgd", "huber_sgd"),
 )
+# What starts child processes takes some seconds.
+CHEAP_TOGETHER = ("random_features", "save")
+# One target for each kind of report: linear, sparse, staircase, latent noise, hierarchies.
+REPORTED = ("linear-noisy", "parity3", "staircase3", "sign-committee3", "sight-relu", "tree")
 
 
 def marked(names, slow):
@@ -74,3 +82,44 @@ def test_simulate(name, tmp_path):
     result = answers(["simulate", target, name, *sizes, "--plot", str(picture)])
     assert picture.stat().st_size > 0
     assert "Traceback" not in result.output
+
+
+def compared(name):
+    """Target and axis of a comparison with an algorithm."""
+    if name in DEEP:
+        return ["sight", name, "--kappa", "1,1.5"]
+    return ["sign(z1)" if name.endswith("classifier") else "tanh(z1)", name, "--alpha", "2,4"]
+
+
+@pytest.mark.parametrize(
+    "name", marked(ALGORITHMS, [name for name in ALGORITHMS if name not in CHEAP_TOGETHER])
+)
+def test_compare(name, tmp_path):
+    picture = tmp_path / "curves.svg"
+    sizes = ["--d", "16", "--replicates", "1", "--budget", "600"]
+    words = ["compare", *compared(name), *sizes, "--plot", str(picture)]
+    if name == "giant_steps":  # its curves have no axis in common with those of others
+        assert "single neurons during the steps" in runner.invoke(app, words).stderr
+        return
+    assert name in answers(words).stdout
+    assert picture.stat().st_size > 0
+
+
+CHEAP_TARGETS = ("linear", "tail-indicator", "staircase2", "sight-he2")
+
+
+@pytest.mark.parametrize("name", marked(zoo(), [n for n in zoo() if n not in CHEAP_TARGETS]))
+def test_what_study_knows_at_once(name):
+    said = answers(["study", name, "--no-report"]).stdout
+    assert f"{name}: " in said
+    assert "nan" not in said
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", REPORTED)
+def test_study(name, tmp_path):
+    """The whole report: its panels are the pictures."""
+    answers(["study", name, "--budget", "0", "--out", str(tmp_path)])
+    page = (tmp_path / f"{name}.html").read_text()
+    assert page.count("<svg") + page.count("Plotly.newPlot") > 1
+    assert "Traceback" not in page

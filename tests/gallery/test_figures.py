@@ -4,8 +4,11 @@ import ast
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 import gradone as gd
+from gradone.cli import app
+from gradone.experiments.store import Store
 from gradone.gallery import FIGURES, GalleryFigure
 
 from .planted import PLANTED, stretched
@@ -42,13 +45,20 @@ def test_a_file_of_the_room_is_a_figure(path):
 
 
 @pytest.fixture(scope="module")
-def made():
+def folder(tmp_path_factory):
+    """Where the command keeps its store and its files."""
+    return tmp_path_factory.mktemp("figures")
+
+
+@pytest.fixture(scope="module")
+def made(folder):
     """Figures of small size, each computed once."""
     found = {}
 
     def make(name):
         if name not in found:
-            found[name] = gd.gallery.reproduce(name)
+            with Store(folder / "gallery.db") as store:
+                found[name] = gd.gallery.reproduce(name, store=store)
         return found[name]
 
     return make
@@ -78,3 +88,13 @@ def test_a_figure_keeps_its_budget_and_shows_theory_and_simulation(name, made, t
     suffixes = {path.suffix for path in figure.save(tmp_path)}
     assert suffixes == {".pdf", ".png", ".csv", ".json"}
     assert figure.picture.origin["command"] == f"gradone figure {name} --size small"
+
+
+@pytest.mark.figure
+@pytest.mark.parametrize("name", NAMES)
+def test_the_command_makes_every_figure_that_it_lists(name, made, folder):
+    figure = made(name)
+    result = CliRunner().invoke(app, ["figure", name, "--out", str(folder)])
+    assert result.exit_code == 0, result.output
+    for path in figure.save(folder):
+        assert path.stat().st_size > 0

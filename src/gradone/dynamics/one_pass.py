@@ -63,8 +63,8 @@ def sgd(
     d : int
         Input dimension, at least r + width.
     steps : int, optional
-        Number of updates; by default a few times what the linear theory says the first direction
-        needs.
+        Number of updates; by default four times what the linear theory says the first direction
+        needs from the overlap 1/sqrt(d) with the sign that grows.
     step_size : float or "auto"
         :math:`\eta`, of the order of 1/d for one sample per update. ``"auto"`` takes it from the
         linear theory of the escape (and ``inner_step_size`` or ``radius``, where the rule needs one

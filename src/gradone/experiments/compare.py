@@ -16,7 +16,7 @@ from ..algorithms.own import as_card
 from ..base.axes import axis_values
 from ..base.children import Outcome, run_within
 from ..base.curves import curve
-from ..base.errors import BadData
+from ..base.errors import BadData, OutOfRegime
 from ..base.progress import Progress, watcher
 from ..targets.hierarchy import HierarchicalTarget
 from ..targets.on_inputs import without_inputs
@@ -137,6 +137,9 @@ def compare(
         seed=whole_number("seed", seed, least=0),
         faces=_checked_faces(faces),
     )
+    if not field.tasks:
+        reasons = "; ".join(f"{source}: {reason}" for source, reason in field.absent.items())
+        raise OutOfRegime(f"there is nothing to compare on '{target.text}': {reasons}")
     bar = watcher(progress, "compare")
     try:
         outcomes = run_within(

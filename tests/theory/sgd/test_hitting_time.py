@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 from scipy.integrate import quad
+from scipy.stats import binom
 
 import gradone as gd
 from gradone.analysis import escape
@@ -97,3 +98,100 @@ def test_bad_input():
         hitting_time("z", d=1000, threshold=0.01)
     with pytest.raises(gd.BadData, match="needs step_size"):
         hitting_time("z", d=1000, rule="extragradient")
+    with pytest.raises(gd.BadData, match="'favorable', 'random'"):
+        hitting_time("z", d=1000, start="rand")
+    with pytest.raises(gd.OutOfRegime, match=r"one linear form.*gd\.dynamics\.sgd"):
+        hitting_time("z1*z2", d=1000, start="random")
+
+
+# ---- random starts
+
+
+def test_without_noise_the_median_is_that_of_the_flow():
+    """Small steps: from 0 for order 1, from the median 0.6745/sqrt(d) of |m| for order 2."""
+    d, gamma, given = 10**6, 1e-4, {"loss": "correlation", "start": "random"}
+    found = hitting_time("z", d=d, step_size=gamma / d, activation="z", **given)
+    assert found.value / d == pytest.approx(math.atanh(0.5) / gamma, rel=1e-3)
+    he2, start = "He2(z)/sqrt(2)", 0.674490 / math.sqrt(d)
+    found = hitting_time(he2, d=d, step_size=gamma / d, activation=he2, **given)
+    flow = (math.log(0.5 / math.sqrt(0.75)) - math.log(start)) / (2 * gamma)
+    assert found.value / d == pytest.approx(flow, rel=1e-3)
+
+
+def test_the_law_of_order_three_has_a_limit_and_the_wrong_side_waits():
+    """Would catch: a noise of the wrong power of d; starts on the wrong side that are reflected."""
+    he3 = "He3(z)/sqrt(6)"
+    given = {"activation": he3, "loss": "correlation", "start": "random"}
+    limit = [
+        hitting_time(he3, d=d, step_size=0.3 * d**-1.5, **given).value / d**2
+        for d in (10**4, 10**6)
+    ]
+    assert limit[1] == pytest.approx(limit[0], rel=0.02)
+    slow = hitting_time(he3, d=10**4, step_size=0.03 * 10**-6, **given).value / 10**8
+    assert slow > 15 * limit[0]
+
+
+def test_a_neuron_that_learns_nothing_stays_small():
+    found = hitting_time(
+        "He3(z)", d=1000, step_size=1e-5, activation="relu(z)", loss="correlation", start="random"
+    )
+    assert found.value == math.inf
+    assert "stays small" in found.note
+    assert hitting_time("z", d=16, threshold=0.5, start="random").value > 0
+    assert hitting_time("z", d=4, threshold=0.55, start="random").value > 0
+
+
+def engine_median(target, d, step_size, threshold, longest, replicates, **settings):
+    """Median of the exact engine from random starts, with the bounds of a median at 1e-6."""
+    grid = np.unique(np.linspace(0, longest, 2000).astype(int))
+    run = gd.dynamics.sgd(
+        target, d=d, width=1, steps=int(longest), step_size=step_size, geometry="spherical",
+        record=grid, replicates=replicates, progress=False, **settings,
+    )  # fmt: skip
+    passed = abs(run.overlap.values[:, :, 0, 0]) >= threshold
+    times = np.sort(np.where(passed.any(1), grid[passed.argmax(1)], np.inf))
+    low, high = binom.ppf([5e-7, 1 - 5e-7], replicates, 0.5).astype(int)
+    return times[low] - longest / 2000, times[min(high + 1, replicates - 1)]
+
+
+def matched(order):
+    return f"He{order}(z)/sqrt({math.factorial(order)})"
+
+
+FAST = [
+    ("z", "tanh(z)", 100, 0.5 / 100, 0.5, 1500, {}),
+    (matched(3), matched(3), 32, 0.3 * 32**-1.5, 0.5, 500, {}),
+]
+LONG = [
+    (matched(2), matched(2), 64, 0.3 / 64, 0.5, 4000, {}),
+    (matched(2), matched(2), 500, 0.1 / 500, 0.5, 4000, {}),
+    (matched(3), matched(3), 64, 0.3 * 64**-1.5, 0.5, 4000, {}),
+    (matched(3), matched(3), 256, 0.3 * 256**-1.5, 0.5, 1000, {}),
+    (matched(4), matched(4), 32, 0.1 * 32**-2, 0.5, 2000, {}),
+    (matched(4), matched(4), 64, 0.3 * 64**-2, 0.5, 1000, {}),
+    ("sign(z) + He3(z)/2", "tanh(z)", 100, 0.2 / 100, 0.7, 4000, {"loss": "square"}),
+    ("abs(z)", matched(2), 200, 0.3 / 200, 0.5, 2000, {}),
+    ("He3(z)", "relu(z)", 300, 0.1 / 300, 0.5, 1000,
+     {"rule": "extragradient", "inner_step_size": 1e-3}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("target", "activation", "d", "step_size", "threshold", "replicates", "settings"),
+    [
+        *(pytest.param(*case, marks=pytest.mark.stat) for case in FAST),
+        *(pytest.param(*case, marks=pytest.mark.slow) for case in LONG),
+    ],
+)
+def test_the_median_is_that_of_the_engine(
+    target, activation, d, step_size, threshold, replicates, settings
+):
+    """The stated error covers the median of runs, which share no code with it."""
+    target = gd.Target(target, noise=0.1)
+    given = {"activation": activation, "loss": "correlation", "step_size": step_size, **settings}
+    found = hitting_time(target, d=d, threshold=threshold, start="random", **given)
+    low, high = engine_median(
+        target, d, threshold=threshold, longest=1.8 * found.value, replicates=replicates, **given
+    )
+    assert low - found.error < found.value < high + found.error
+    assert high - low + found.error < 0.8 * found.value  # the check has power

@@ -62,9 +62,8 @@ class Path:
     r"""Velocity of the overlap m of a neuron with a single-index target, on the sphere.
 
     .. math::
-        \frac{dm}{d\tau} = \gamma\big((1-m^2)\,\mathbb{E}[\phi t]
-        - m\sqrt{1-m^2}\,\mathbb{E}[\phi w]\big) - \frac{\gamma^2}{2} m\,\mathbb{E}[\phi^2]
-        \qquad [ES-5]
+        \frac{dm}{d\tau} = \gamma\,\mathbb{E}[\phi c] - \frac{\gamma^2}{2} m\,\mathbb{E}[\phi^2],
+        \qquad c = t - mu = (1-m^2)\,t - m\sqrt{1-m^2}\,w \qquad [ES-5]
     """
 
     def __init__(self, update: Update, target: Expression, noise: float, sign: float) -> None:
@@ -82,14 +81,25 @@ class Path:
         self._t, self._y, self._mass = sign * t, y, mass
         self._jumps = update.jumps(y)
 
-    def velocity(self, m: float, gamma: float) -> float:
-        """Velocity per unit of time steps/d at overlap m."""
+    def samples(self, m: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        r"""Quadrature over the samples that a neuron of overlap m sees.
+
+        Returns
+        -------
+        tuple of ndarray
+            Weights, pushes, and parts :math:`c = t - mu` of the direction across the neuron.
+        """
         width = math.sqrt(1 - m * m)
-        push, inner, square = self._update.averages(
+        w, mass, push = self._update.points(
             self._y, mean=m * self._t, width=width, jumps=self._jumps, nodes=8, cells=12
         )
-        drive = float(self._mass @ (width**2 * push * self._t - m * width * inner))
-        return gamma * drive - gamma**2 / 2 * m * float(self._mass @ square)
+        return self._mass[:, None] * mass, push, width * (width * self._t[:, None] - m * w)
+
+    def velocity(self, m: float, gamma: float) -> float:
+        """Velocity per unit of time steps/d at overlap m."""
+        weight, push, across = self.samples(m)
+        weighted = weight * push
+        return float(gamma * (weighted * across).sum() - gamma**2 / 2 * m * (weighted * push).sum())
 
     def hitting_time(self, gamma: float, start: float, threshold: float) -> Estimate:
         """Time steps/d from overlap `start` to `threshold`; infinite if the velocity vanishes."""

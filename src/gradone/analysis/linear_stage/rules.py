@@ -270,6 +270,29 @@ class Update:
             extra = []
         return [moved - kink for moved in path for kink in self.activation.kinks] + extra
 
+    def points(
+        self, y: np.ndarray, *, mean: np.ndarray | float = 0.0, width: float = 1.0,
+        jumps: np.ndarray | None = None, nodes: int = 16, cells: int = _CELLS,
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
+        """Quadrature over w ~ N(0, 1) of the field u = mean + width w, between jumps of the push.
+
+        Returns
+        -------
+        tuple of ndarray
+            Points w, their weights, and the push there; each (n, k), one row for each label.
+        """
+        splits = self.jumps(y) if jumps is None else jumps
+        inside = np.clip((splits - np.reshape(mean, (-1, 1))) / width, -_REACH, _REACH)
+        fixed = np.broadcast_to(np.linspace(-_REACH, _REACH, cells + 1), (len(y), cells + 1))
+        edges = np.sort(
+            np.concatenate([fixed, np.broadcast_to(inside, (len(y), inside.shape[1]))], 1)
+        )
+        t, weight = gauss_legendre(nodes)
+        length = np.diff(edges, axis=1)[..., None]
+        w = (edges[:, :-1, None] + length * t).reshape(len(y), -1)
+        mass = (length * weight).reshape(len(y), -1) * normal_density(w)
+        return w, mass, self(np.reshape(mean, (-1, 1)) + width * w, y[:, None])
+
     def averages(
         self, y: np.ndarray, *, order: int = 1, mean: np.ndarray | float = 0.0, width: float = 1.0,
         jumps: np.ndarray | None = None, nodes: int = 16, cells: int = _CELLS,
@@ -282,17 +305,9 @@ class Update:
             :math:`\mathbb{E}[\phi\,\mathrm{He}_j(w)]` for j = 0..order, then
             :math:`\mathbb{E}[\phi^2]`.
         """
-        splits = self.jumps(y) if jumps is None else jumps
-        inside = np.clip((splits - np.reshape(mean, (-1, 1))) / width, -_REACH, _REACH)
-        fixed = np.broadcast_to(np.linspace(-_REACH, _REACH, cells + 1), (len(y), cells + 1))
-        edges = np.sort(
-            np.concatenate([fixed, np.broadcast_to(inside, (len(y), inside.shape[1]))], 1)
+        w, mass, push = self.points(
+            y, mean=mean, width=width, jumps=jumps, nodes=nodes, cells=cells
         )
-        t, weight = gauss_legendre(nodes)
-        length = np.diff(edges, axis=1)[..., None]
-        w = (edges[:, :-1, None] + length * t).reshape(len(y), -1)
-        mass = (length * weight).reshape(len(y), -1) * normal_density(w)
-        push = self(np.reshape(mean, (-1, 1)) + width * w, y[:, None])
         results = []
         before, he = np.zeros_like(w), np.ones_like(w)
         weighted = push * mass

@@ -238,7 +238,7 @@ class LinearStage:
     def hitting_time(
         self, d: int, *, step_size: float | None = None, threshold: float = 0.5
     ) -> Estimate:
-        r"""Steps from m = 1/sqrt(d) to overlap `threshold` with the escape direction.
+        r"""Steps from the overlap 1/sqrt(d), of the sign that grows, to `threshold`.
 
         Parameters
         ----------
@@ -252,7 +252,8 @@ class LinearStage:
         Notes
         -----
         Functions of one linear form: the integral of the full velocity [ES-5]. Others: the leading
-        orders of [ES-2] are carried up to the threshold, ``kind="extrapolation"``.
+        orders of [ES-2] are carried up to the threshold, ``kind="extrapolation"``. From random
+        starts, ``gd.theory.hitting_time`` with ``start="random"`` gives the median.
         """
         if d < 4 or not 1 / math.sqrt(d) < threshold < 1:
             raise BadData(

@@ -137,6 +137,12 @@ def _residual_needs(r: int, degree: str) -> str:
     return f"n ~ {r} d^2 + d {r}^{degree}" if r > 1 else "n ~ d^2"
 
 
+_WHICH_START = (
+    "; the constant depends on the start: gd.theory.hitting_time counts the steps from a favorable "
+    "or a random one"
+)
+
+
 def sgd_row(case: Case) -> PlanRow:
     """One-pass SGD: d, d log d or d^(k-1) samples for a leap of order 1, 2 or k."""
     expression, record, sizes = case.expression, case.record, case.sizes
@@ -158,6 +164,7 @@ def sgd_row(case: Case) -> PlanRow:
         with_log=with_log,
         note=stages_text(orders, "leap")
         + (_with_constant(sizes) if with_log else "")
+        + (_WHICH_START if exponent > 1 and orders else "")
         + ("" if is_all else f"; not all: {record.exponent.note}"),
         cites=("benarous2021online", "abbe2023leap"),
     )
