@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import os
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
 
 from ..base.errors import BadData
 from ._labels import check_label
@@ -36,6 +36,13 @@ class Picture(ABC):
         width: Width
         height: float | None
         origin: dict[str, Any]
+        __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    def __post_init__(self) -> None:
+        check_label(self.title)
+        check_label(self.caption)
+        object.__setattr__(self, "origin", _json_types(self.origin))
+        _check_size(self.width, self.height)
 
     @property
     @abstractmethod
@@ -47,9 +54,15 @@ class Picture(ABC):
     def columns(self) -> int:
         """Number of panels side by side."""
 
-    @abstractmethod
     def to_dict(self) -> dict[str, Any]:
         """The picture in the types of JSON, with the number of its schema."""
+        return {"schema": SCHEMA} | {
+            one.name: _plain(getattr(self, one.name)) for one in fields(self)
+        }
+
+    def with_origin(self, **origin: Any) -> Self:
+        """The picture with more said about what made it."""
+        return replace(self, origin={**self.origin, **origin})
 
     def figure(self) -> matplotlib.figure.Figure:
         """Matplotlib figure of the picture, in the size that it states."""
@@ -175,11 +188,8 @@ class Chart(Picture):
     origin: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        check_label(self.title)
-        check_label(self.caption)
+        super().__post_init__()
         object.__setattr__(self, "series", tuple(self.series))
-        object.__setattr__(self, "origin", _json_types(self.origin))
-        _check_size(self.width, self.height)
         if self.legend not in get_args(Legend):
             known = ", ".join(get_args(Legend))
             raise BadData(f"a legend cannot stand {self.legend!r}. Known places: {known}.")
@@ -220,22 +230,6 @@ class Chart(Picture):
         draw_chart(self, ax)
         return ax
 
-    def to_dict(self) -> dict[str, Any]:
-        """The chart in the types of JSON, with the number of its schema."""
-        return {
-            "schema": SCHEMA,
-            "title": self.title,
-            "x": plain(self.x),
-            "y": plain(self.y),
-            "series": [plain(one) for one in self.series],
-            "caption": self.caption,
-            "legend": self.legend,
-            "square": self.square,
-            "width": self.width,
-            "height": self.height,
-            "origin": self.origin,
-        }
-
     @classmethod
     def load(cls, stored: str | os.PathLike[str] | dict[str, Any]) -> Chart:
         """The chart of a ``.json`` file that :meth:`save` wrote, or of :meth:`to_dict`."""
@@ -243,10 +237,6 @@ class Chart(Picture):
         if not isinstance(found, cls):
             raise BadData("the file holds several panels: read it with Panels.load")
         return found
-
-    def with_origin(self, **origin: Any) -> Chart:
-        """The chart with more said about what made it."""
-        return replace(self, origin={**self.origin, **origin})
 
 
 @dataclass(frozen=True)
@@ -287,11 +277,8 @@ class Panels(Picture):
     origin: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        check_label(self.title)
-        check_label(self.caption)
+        super().__post_init__()
         object.__setattr__(self, "charts", tuple(self.charts))
-        object.__setattr__(self, "origin", _json_types(self.origin))
-        _check_size(self.width, self.height)
         if not self.charts:
             raise BadData("panels need at least one chart")
 
@@ -306,28 +293,11 @@ class Panels(Picture):
         count = len(self.charts)
         return min(count, self.across or (2 if count == 4 else 3))
 
-    def to_dict(self) -> dict[str, Any]:
-        """The panels in the types of JSON, with the number of their schema."""
-        return {
-            "schema": SCHEMA,
-            "title": self.title,
-            "charts": [chart.to_dict() for chart in self.charts],
-            "caption": self.caption,
-            "across": self.across,
-            "width": self.width,
-            "height": self.height,
-            "origin": self.origin,
-        }
-
     @classmethod
     def load(cls, stored: str | os.PathLike[str] | dict[str, Any]) -> Panels:
         """The panels of a ``.json`` file that :meth:`save` wrote, or of :meth:`to_dict`."""
         found = load(stored)
         return found if isinstance(found, cls) else cls("", (found,))  # type: ignore[arg-type]
-
-    def with_origin(self, **origin: Any) -> Panels:
-        """The panels with more said about what made them."""
-        return replace(self, origin={**self.origin, **origin})
 
 
 def load(stored: str | os.PathLike[str] | dict[str, Any]) -> Chart | Panels:
@@ -352,6 +322,14 @@ def load(stored: str | os.PathLike[str] | dict[str, Any]) -> Chart | Panels:
     x, y = axis_from(values.pop("x")), axis_from(values.pop("y"))
     series = tuple(series_from(one) for one in values.pop("series"))
     return Chart(x=x, y=y, series=series, **values)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, Chart):
+        return value.to_dict()
+    return plain(value) if isinstance(value, Axis | Series) else value
 
 
 def _json_types(origin: dict[str, Any]) -> dict[str, Any]:

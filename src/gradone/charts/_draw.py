@@ -107,15 +107,12 @@ def draw(
     title = _title(parts) if title is None else title
     if isinstance(preset, NamedChart):
         return preset.chart(parts, title=title).with_origin(**_origin(parts, preset))
-    names = [y] if isinstance(y, str) else list(y or ())
     axes = [x] if x else list(preset.x if preset else ())
     if preset is not None:
         log = preset.log if log is None else log
-    if isinstance(y, str) or not names:
-        wanted = names or (list(preset.y) if preset else _default(parts))
-        choices = [wanted]
-    else:
-        choices = [[name] for name in names]
+    # Each chart shows the first of some quantities that all curves have.
+    choices = [[name] for name in ([y] if isinstance(y, str) else y or ())]
+    choices = choices or [list(preset.y) if preset else _default(parts)]
     charts: list[Chart] = []
     drawn: set[str] = set()
     for wanted in choices:

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ._palette import CYCLE
 
 if TYPE_CHECKING:
-    from ._chart import Chart
+    from ._chart import Chart, Picture
 
-SHEET = {"one": 85.0, "two": 175.0}
-"""Widths of one and two columns of a paper, in millimeters."""
+_SHEET = {"one": 85.0, "two": 175.0}  # columns of a paper, in millimeters
 
 PANEL_RATIO = 0.78
 """Height of a panel over its width."""
+
+
+def width_of(picture: Picture) -> float:
+    """Width of a picture in millimeters; several panels take two columns of a paper."""
+    asked: Any = picture.width or ("one" if len(picture.panels) == 1 else "two")
+    return _SHEET[asked] if isinstance(asked, str) else float(asked)
 
 
 def colors_of(chart: Chart) -> list[str]:
@@ -48,13 +53,21 @@ def bar_places(chart: Chart) -> dict[int, tuple[float, float]]:
 
 
 def edges(centers: tuple[float, ...], scale: str) -> np.ndarray:
-    """Borders between the cells of a grid given by their centers."""
+    """Borders between the cells of a grid given by their centers.
+
+    Examples
+    --------
+    >>> edges((1.0, 4.0), "log").round(2), edges((1.0,), "log").round(2)
+    (array([0.5, 2. , 8. ]), array([0.61, 1.65]))
+    """
     values = np.log(centers) if scale == "log" else np.asarray(centers, dtype=float)
     if len(values) == 1:
-        return np.array([values[0] - 0.5, values[0] + 0.5])
-    middle = (values[1:] + values[:-1]) / 2
-    first, last = values[0] - (middle[0] - values[0]), values[-1] + (values[-1] - middle[-1])
-    borders = np.concatenate([[first], middle, [last]])
+        borders = values[0] + np.array([-0.5, 0.5])
+    else:
+        middle = (values[1:] + values[:-1]) / 2
+        borders = np.concatenate(
+            [[2 * values[0] - middle[0]], middle, [2 * values[-1] - middle[-1]]]
+        )
     return np.exp(borders) if scale == "log" else borders
 
 

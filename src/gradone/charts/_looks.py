@@ -37,7 +37,6 @@ class Looks:
         parts = list({id(entry.part): entry.part for entry in entries}.values())
         self.names = _names(parts)
         self.sources = list(dict.fromkeys(self.names[id(part)] for part in parts))
-        self.faces = list(dict.fromkeys(part.is_theory for part in parts))
         dims = dict.fromkeys(dim for entry in entries for dim in entry.key)
         several = len(self.sources) > 1
         self.color = color or ("source" if several else next(iter(dims), "source"))
@@ -74,11 +73,10 @@ class Looks:
     def of(self, entry: Entry) -> dict[str, Any]:
         """Style of an entry."""
         value, shape = self._value(entry, self.color), self.shapes.index(self._shape(entry))
+        dash = DASHES[shape % len(DASHES)]
         if not self.shape and self.color == "source":
             shape = self.values.index(value)
-            marker, dash = MARKERS[shape % len(MARKERS)], "solid"
-        else:
-            marker, dash = MARKERS[shape % len(MARKERS)], DASHES[shape % len(DASHES)]
+        marker = MARKERS[shape % len(MARKERS)]
         look: dict[str, Any] = {"color": self.colors[value]}
         if not entry.part.is_theory:
             return look | {"marker": marker, "size": 2.5 if len(entry.x) > _MANY else 4.0}

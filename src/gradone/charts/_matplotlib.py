@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from ._labels import plain_text, to_mathtext
-from ._layout import PANEL_RATIO, SHEET, bar_places, colors_of, edges, letter, listed
+from ._layout import PANEL_RATIO, bar_places, colors_of, edges, letter, listed, width_of
 
 if TYPE_CHECKING:
     from ._chart import Chart, Picture
@@ -90,9 +90,7 @@ def figure_of(picture: Picture) -> Figure:
     """Figure with one pair of axes for each panel."""
     panels, columns = picture.panels, picture.columns
     rows = -(-len(panels) // columns)
-    default = "one" if len(panels) == 1 else "two"
-    asked: Any = picture.width or default
-    width = SHEET[asked] if isinstance(asked, str) else float(asked)
+    width = width_of(picture)
     height = picture.height or _height(panels, width / columns, rows, columns)
     with paper_style():
         figure = Figure(figsize=(width * _MM, height * _MM), layout="constrained")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ._labels import to_latex
-from ._layout import PANEL_RATIO, SHEET, bar_places, colors_of, edges, letter
+from ._layout import PANEL_RATIO, bar_places, colors_of, edges, letter, width_of
 
 if TYPE_CHECKING:
     from ._chart import Chart, Picture
@@ -31,9 +31,7 @@ _CORNERS = {
 def tikzpicture(picture: Picture) -> str:
     """The picture as LaTeX."""
     panels, columns = picture.panels, picture.columns
-    asked: Any = picture.width or ("one" if len(panels) == 1 else "two")
-    width = SHEET[asked] if isinstance(asked, str) else float(asked)
-    one = width / columns - (0 if len(panels) == 1 else 4)
+    one = width_of(picture) / columns - (0 if len(panels) == 1 else 4)
     size = f"width={one:g}mm, height={(picture.height or PANEL_RATIO * one):g}mm"
     colors = {c: f"gd{i}" for i, c in enumerate(dict.fromkeys(_all_colors(panels)))}
     lines = [_HEAD + r"\begin{tikzpicture}[font=\footnotesize]"]
@@ -84,7 +82,7 @@ def _options(chart: Chart, title: str) -> str:
 
 
 def _axis(side: str, axis: Axis) -> list[str]:
-    found = [f"{side}label={{{to_latex(axis.label)}}}", f"{side}mode={_mode(axis)}"]
+    found = [f"{side}label={{{to_latex(axis.label)}}}", f"{side}mode={axis.scale}"]
     for end, value in zip(("min", "max"), axis.range or (None, None), strict=True):
         if value is not None:
             found.append(f"{side}{end}={value:g}")
@@ -93,10 +91,6 @@ def _axis(side: str, axis: Axis) -> list[str]:
         names = ",".join(f"{{{to_latex(name)}}}" for _, name in axis.ticks)
         found.append(f"{side}tick={{{places}}}, {side}ticklabels={{{names}}}")
     return found
-
-
-def _mode(axis: Axis) -> str:
-    return "log" if axis.scale == "log" else "linear"
 
 
 def _content(chart: Chart, colors: dict[str, str]) -> list[str]:
@@ -195,17 +189,13 @@ def _band(one: Series, look: str, share: float) -> str:
 
 
 def _across(one: Series, value: float, look: str) -> str:
-    low, high = (rf"\pgfkeysvalueof{{/pgfplots/{s}{e}}}" for s, e in _ends(one.kind))
+    side = "y" if one.kind == "vline" else "x"
+    low, high = (rf"\pgfkeysvalueof{{/pgfplots/{side}{end}}}" for end in ("min", "max"))
     ends = [f"{value:g},{low}", f"{value:g},{high}"]
     if one.kind == "hline":
         ends = [f"{low},{value:g}", f"{high},{value:g}"]
     a, b = (rf"(axis cs:{end})" for end in ends)
     return rf"\draw[{look}, {_stroke(one)}] {a} -- {b};"
-
-
-def _ends(kind: str) -> tuple[tuple[str, str], tuple[str, str]]:
-    side = "y" if kind == "vline" else "x"
-    return (side, "min"), (side, "max")
 
 
 def _heat(chart: Chart, one: Series, colors: dict[str, str]) -> str:

@@ -175,16 +175,11 @@ class Series:
         self._check_shapes()
 
     def _check_shapes(self) -> None:
-        count = {"vline": len(self.x), "hline": len(self.y)}.get(self.kind, len(self.x))
-        found = {"x": len(self.x), "y": len(self.y)}
-        expected = {
-            "vline": {"x": count, "y": 0},
-            "hline": {"x": 0, "y": count},
-            "heat": found,
-        }.get(self.kind, {"x": count, "y": count})
-        if found != expected:
+        count = len(self.y if self.kind == "hline" else self.x)
+        other = {"vline": len(self.y), "hline": len(self.x)}.get(self.kind, 0)
+        if other or (self.kind not in ("vline", "hline", "heat") and len(self.y) != count):
             raise BadData(
-                f"the series '{self.name}' has {found['x']} values of x and {found['y']} of y"
+                f"the series '{self.name}' has {len(self.x)} values of x and {len(self.y)} of y"
             )
         for name in ("yerr", "text"):
             part = getattr(self, name)
@@ -194,10 +189,11 @@ class Series:
             raise BadData(f"an error of the series '{self.name}' is negative")
         if self.kind == "band" and self.yerr is None:
             raise BadData(f"the band '{self.name}' needs yerr, its half-width")
-        if self.kind == "heat" and {len(row) for row in self.z or ((),)} != {len(self.x)}:
-            raise BadData(f"the heat map '{self.name}' needs z with one column for each x")
-        if self.kind == "heat" and len(self.z or ()) != len(self.y):
-            raise BadData(f"the heat map '{self.name}' needs z with one row for each y")
+        if self.kind == "heat" and [len(row) for row in self.z or ()] != [count] * len(self.y):
+            raise BadData(
+                f"the heat map '{self.name}' needs z with one row for each y and one column for "
+                "each x"
+            )
 
     def styled(self, **changes: Any) -> Series:
         """The series with changes to its style."""

@@ -139,7 +139,7 @@ def compare(
     )
     if not field.tasks:
         reasons = "; ".join(f"{source}: {reason}" for source, reason in field.absent.items())
-        raise OutOfRegime(f"there is nothing to compare on '{target.text}': {reasons}")
+        raise OutOfRegime(f"there is nothing to compare. {reasons}")
     bar = watcher(progress, "compare")
     try:
         outcomes = run_within(

@@ -88,6 +88,7 @@ def median_passage(
         change, (0.0, patience), np.ones(len(inside)), method="LSODA", events=left_over,
         jac=lambda *_: bands, lband=1, uband=1, rtol=_ACCURACY, atol=_ACCURACY**1.5,
     )  # fmt: skip
+    assert solution.t_events is not None
     arrived = solution.t_events[0]
     return float(arrived[0]) if len(arrived) else math.inf
 
