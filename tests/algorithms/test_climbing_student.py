@@ -1,7 +1,5 @@
 """A student that climbs a staircase: what its activation sees, and what it learns on data."""
 
-import math
-
 import numpy as np
 import pytest
 
@@ -48,18 +46,55 @@ def test_without_a_linear_part_no_student_climbs():
         gd.Student.for_target("z1*z2")
 
 
-@pytest.mark.stat
-def test_it_climbs():
-    """Error 0.22 to 0.25 of the variance in three runs; the default student keeps 1/3 and more."""
-    student, d = gd.Student.for_target(STAIRS), 200
+LIMITS = {  # of the error, in units of the variance; 0.3 is what a student that climbs attains
+    "z1 + z1*z2 + z1*z2*z3": 0.3,
+    "z1 + z1*z2": 0.3,
+    "z1 + He2(z1)*z2": 0.3,
+    "tanh(z1) + z1*z2": 0.3,
+    "z1 + z2 + z1*z2*z3": 0.3,
+    "2*z1 + z1*z2 + z2*z3": 0.3,
+    "sign(z1) + z1*z2": 0.3,
+    "relu(z1) + z1*z2": 0.3,
+    "z1 + (z1 + z2)**2/2": 0.3,
+    "z1 + z1*tanh(z2)": 0.3,
+    "z1 + He3(z1)*z2/2": 0.4,  # a heavy tail, which bounded features follow slowly
+}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(text, marks=pytest.mark.stat if i == 0 else pytest.mark.slow)
+        for i, text in enumerate(LIMITS)
+    ],
+)
+def test_it_climbs(text):
+    """Errors 0.02 to 0.3 of the variance, cosines within 0.04; the default student keeps 1/3."""
+    target, d = gd.Target(text), 200
+    student = gd.Student.for_target(target)
+    assert student.climbs
     batch = int(student.batch_ratio * d)
     n = student.steps * batch + 14_000
-    s = STAIRS.sample(n=n + 8000, d=d, seed=0)
+    s = target.sample(n=n + 8000, d=d, seed=0)
     learner = gd.learners.GiantStep(batch_size=batch, random_state=0, **student.giant_step)
     learner.fit(s.X[:n], s.y[:n])
     rest = s.y[n:] - learner.predict(s.X[n:])
-    assert np.mean(rest**2) < 0.3 * 3.0
+    assert np.mean(rest**2) < LIMITS[text] * target.variance.value
     rows = learner.weights_ / np.linalg.norm(learner.weights_, axis=1, keepdims=True)
     cosines = np.sqrt(((rows @ s.W_star.T) ** 2).mean(axis=0))
-    assert cosines == pytest.approx(student.cosines, abs=0.12)
-    assert min(cosines) > 2 / math.sqrt(d)
+    assert cosines == pytest.approx(student.cosines, abs=0.06)
+
+
+@pytest.mark.slow
+def test_a_student_that_does_not_climb_does_not_claim_it():
+    """z2 and z3 of a leap of two are hidden from giant steps."""
+    student = gd.Student.for_target("z1 + z1*z2*z3")
+    assert not student.climbs
+    assert max(student.cosines[1:]) < 0.05
+
+
+@pytest.mark.slow
+def test_the_prediction_does_not_depend_on_the_units_of_the_labels():
+    """The learner centers and scales the labels."""
+    plain, other = (gd.Student.for_target(text) for text in ("z1 + z1*z2", "5*z1 + 5*z1*z2 - 7"))
+    assert plain.cosines == pytest.approx(other.cosines, abs=1e-3)

@@ -9,7 +9,6 @@ import numpy as np
 
 from ..analysis.correlation.climbing import blind_degrees, staircase_degrees
 from ..base.errors import OutOfRegime
-from ..calculus.grid import gauss_hermite
 from ..targets.activation import Activation
 from ..targets.student import Student
 from ..targets.target import Target, as_target
@@ -17,7 +16,8 @@ from ..theory.predict import predict
 
 _ACTIVATION = "sin(z + pi/4)"  # with spread biases it has every Hermite coefficient
 _BATCH, _STEP_SIZE = 45.0, 4.0
-_READOUTS = _BIASES = 4  # values that stand for Gaussian readouts and biases
+_LEVELS = 8  # values that stand for Gaussian readouts and for biases
+_CLEAR = 0.15  # cosine of a direction that the readout can use: twice that of noise at d = 200
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,12 @@ class ClimbingStudent(Student):
         Degrees of the terms that the staircase climbs, all of which the activation sees.
     cosines : tuple of float
         Predicted root mean square over the neurons of the cosine with each direction, after the
-        steps.
+        steps, for d -> infinity; at finite d the noise adds about 1/d to its square.
+
+    Notes
+    -----
+    Trained at d = 200 on 15 staircases, the cosines were within 0.05 of those predicted, and the
+    error was below 0.3 of the variance wherever `climbs` holds, but for one target (0.32).
     """
 
     steps: int = 1
@@ -47,10 +52,16 @@ class ClimbingStudent(Student):
     cosines: tuple[float, ...] = ()
 
     @property
+    def climbs(self) -> bool:
+        """Whether every direction is expected to stand out of the noise after the steps."""
+        return min(self.cosines) >= _CLEAR
+
+    @property
     def giant_step(self) -> dict[str, Any]:
         """Parameters for ``gd.learners.GiantStep``, but its ``batch_size``, batch_ratio times d."""
         names = ("width", "activation", "steps", "step_size", "bias_scale")
-        return {name: getattr(self, name) for name in names}
+        # Neurons that moved far oscillate; of unit norm together they are smooth again.
+        return {name: getattr(self, name) for name in names} | {"rescale": "rms"}
 
 
 def climbing_student(target: Target | str, width: int = 800) -> ClimbingStudent:
@@ -64,25 +75,24 @@ def climbing_student(target: Target | str, width: int = 800) -> ClimbingStudent:
             f"'{known.text}' has no linear part: giant steps with n of order d learn nothing, "
             "whatever the activation. gd.plan names algorithms that do"
         )
-    levels = (np.arange(_BIASES) + 0.5) / _BIASES
-    biases = _normal(levels)
-    assert not blind_degrees(Activation(_ACTIVATION), degrees, biases.tolist())
+    values = _normal(_LEVELS).tolist()
+    assert not blind_degrees(Activation(_ACTIVATION), degrees, values)
     steps = len(degrees) + 1
     found = predict(
-        known,
+        _standardized(known),
         "giant_steps",
         batch_ratio=_BATCH,
         step_size=_STEP_SIZE,
         activation=_ACTIVATION,
         steps=steps,
-        readout=dict(zip(*(part.tolist() for part in gauss_hermite(_READOUTS)), strict=True)),
-        bias={float(b): 1 / _BIASES for b in biases},
+        readout=dict.fromkeys(values, 1 / _LEVELS),
+        bias=dict.fromkeys(values, 1 / _LEVELS),
         bias_scale=0.0,
         points=2**11,
     ).isel(batch_ratio=0, step=-1)
     squares = (found.overlap / found.norm) ** 2
     cosines = np.sqrt((squares * found.share).sum("neuron").values)
-    spread = np.random.default_rng(0).permutation(_normal((np.arange(width) + 0.5) / width))
+    spread = np.random.default_rng(0).permutation(_normal(width))
     return ClimbingStudent(
         width=width,
         activation=_ACTIVATION,
@@ -93,7 +103,15 @@ def climbing_student(target: Target | str, width: int = 800) -> ClimbingStudent:
     )
 
 
-def _normal(levels: np.ndarray) -> np.ndarray:
+def _standardized(target: Target) -> Target:
+    """The target as the learner sees it: it centers and scales the labels."""
+    mean, variance = target.joint.mean().value, target.variance.value + target.noise
+    scale = float(np.sqrt(variance))
+    return Target(f"(({target.text}) - {mean!r})/{scale!r}", noise=target.noise / variance)
+
+
+def _normal(count: int) -> np.ndarray:
+    """Quantiles of a standard normal variable at equal steps."""
     from scipy.special import ndtri
 
-    return np.asarray(ndtri(levels))
+    return np.asarray(ndtri((np.arange(count) + 0.5) / count))

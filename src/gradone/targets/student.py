@@ -117,7 +117,8 @@ class Student:
         Returns
         -------
         ClimbingStudent
-            A student with ``steps``, ``step_size``, ``batch_ratio``, ``degrees``, ``cosines``, and
+            A student with ``steps``, ``step_size``, ``batch_ratio``, ``degrees``, ``cosines``;
+            ``climbs``, whether all directions are expected to stand out of the noise; and
             ``giant_step``, the parameters for ``gd.learners.GiantStep``.
 
         Notes
@@ -128,7 +129,7 @@ class Student:
         Examples
         --------
         >>> student = Student.for_target("z1 + z1*z2 + z1*z2*z3")
-        >>> student.activation, student.steps, student.degrees, min(student.cosines) > 0.1
+        >>> student.activation, student.steps, student.degrees, student.climbs
         ('sin(z + pi/4)', 4, (1, 2, 3), True)
         """
         # The choice needs the analysis and the theory, which stand above the targets.

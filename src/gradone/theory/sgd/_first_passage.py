@@ -62,7 +62,8 @@ def median_passage(
     """
     from scipy.integrate import solve_ivp
 
-    m = scale * np.sinh(np.linspace(*np.arcsinh(np.array(ends) / scale), points))
+    low, high = (math.asinh(end / scale) for end in ends)
+    m = scale * np.sinh(np.linspace(low, high, points))
     gaps, inside = np.diff(m), m[1:-1]
     down, up = gaps[:-1], gaps[1:]
     b, D = coefficients(inside)
