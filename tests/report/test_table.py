@@ -15,6 +15,7 @@ from gradone.report.table import Prepared, fit_prepared, prepare
 from gradone.report.table import words as say
 from gradone.report.table.comparison import Comparison, Entry, score
 from gradone.report.table.growth import measure_growth
+from gradone.report.table.loadings import loading_errors
 from gradone.report.table.pictures import growth_chart, map_chart
 
 SMALL = {"max_directions": 2, "cv": 2, "n_landmarks": 50, "n_landmarks_final": 60}
@@ -50,6 +51,41 @@ def test_the_directions_are_those_of_the_truth(saddle):
     assert "depends on 2 combinations of the 4 features" in say.finding(fit)
     assert fit.comparison.own.mean > 0.8
     assert fit.comparison.entries["ridge"].mean < 0.2
+
+
+def test_errors_of_loadings_are_the_spread_of_repeated_tables():
+    """Least squares of y = x b + noise: the jackknife against the spread over 300 tables."""
+    rng, truth = np.random.default_rng(0), np.array([0.8, 0.6, 0.0])
+
+    def unit(X, y):
+        slope = np.linalg.lstsq(X, y)[0]
+        return (slope / np.linalg.norm(slope))[None] * rng.choice([-1, 1])
+
+    whole, squares = [], []
+    for _ in range(300):
+        X = rng.standard_normal((100, 3))
+        y = X @ truth + rng.standard_normal(100)
+        direction = unit(X, y)
+        parts = [unit(np.delete(X, rows, 0), np.delete(y, rows)) for rows in fifths(100)]
+        squares.append(loading_errors(direction, parts)[0] ** 2)
+        whole.append(direction[0] * np.sign(direction[0, 0]))
+    # Five folds: each square has a relative spread of sqrt(2/4), the mean of 300 one of 0.04, and
+    # the variance over 300 tables one of 0.08. Known: the jackknife is a little too large.
+    ratio = np.mean(squares, axis=0) / np.var(whole, axis=0, ddof=1)
+    assert (ratio > 0.6).all()
+    assert (ratio < 1.6).all()
+
+
+def fifths(n):
+    return np.arange(n).reshape(5, -1)
+
+
+def test_a_direction_that_a_fit_does_not_find_has_large_errors():
+    both, one = np.eye(2, 3), np.eye(1, 3)
+    errors = loading_errors(both, [both, one, both, one])
+    assert errors[0].tolist() == [0.0, 0.0, 0.0]
+    assert errors[1, 1] == pytest.approx(np.sqrt(3 / 4))
+    assert np.isnan(loading_errors(both, [both])).all()
 
 
 def test_the_finding_follows_the_weights_of_the_members(saddle):

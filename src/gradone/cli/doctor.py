@@ -64,11 +64,11 @@ def doctor(
 
 
 def _warm() -> None:
-    """Compile what reports on one and on several directions need, apart from their targets."""
+    """Compile what all reports need, and what the first example needs."""
     from ..algorithms._warm import compile_ahead
     from ..targets.target import Target
 
-    for text in ("z1", "z1*z2"):
+    for text in ("z1", "He2(z1) + sign(z1*z2*z3)"):
         compile_ahead(Target(text), lambda line: typer.echo(line, err=True))
 
 

@@ -32,6 +32,8 @@ class Entry:
         Of every row by a fit that did not see it.
     failure : str
         Why there are no scores, if so; they are NaN then.
+    directions : tuple of ndarray
+        Of the fit without each fold, if the method finds directions.
     """
 
     name: str
@@ -39,6 +41,7 @@ class Entry:
     seconds: float
     predictions: np.ndarray | None = None
     failure: str = ""
+    directions: tuple[np.ndarray, ...] = ()
 
     @property
     def mean(self) -> float:
@@ -107,7 +110,7 @@ def compare(data: Prepared, methods: dict[str, Any], folds: Folds, say: Say) -> 
 
 
 def _entry(name: str, method: Any, data: Prepared, folds: Folds, say: Say) -> Entry:
-    scores, start = [], time.process_time()
+    scores, directions, start = [], [], time.process_time()
     predictions = np.empty_like(data.y)
     try:
         for number, (train, test) in enumerate(folds):
@@ -115,11 +118,13 @@ def _entry(name: str, method: Any, data: Prepared, folds: Folds, say: Say) -> En
             fitted = fitted_quietly(method, data.X[train], data.y[train])
             predictions[test] = fitted.predict(data.X[test])
             scores.append(score(data.task, data.y[test], predictions[test]))
+            if name == "gradone":
+                directions.append(np.asarray(fitted.directions_, float))
     except (ValueError, RuntimeError, MemoryError, np.linalg.LinAlgError) as error:
         reason = f"{type(error).__name__}: {error}".partition("\n")[0]
         return Entry(name, np.full(len(folds), np.nan), np.nan, failure=reason)
     seconds = (time.process_time() - start) / len(folds)
-    return Entry(name, np.array(scores), seconds, predictions)
+    return Entry(name, np.array(scores), seconds, predictions, directions=tuple(directions))
 
 
 def fitted_quietly(method: Any, X: np.ndarray, y: np.ndarray) -> Any:

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
 from ...base.errors import BadData
 from ...base.memory import require_memory
 from ...learners.stored_models import save_model
@@ -16,6 +18,7 @@ from ...learners.tables.tabular import TableModel
 from .comparison import Comparison, Say, compare, fitted_quietly, folds_of
 from .cost import expected_cost
 from .growth import Growth, measure_growth
+from .loadings import loading_errors
 from .peers import peers
 from .prepare import Prepared, Task, prepare
 
@@ -58,6 +61,12 @@ class TableFit:
     def model(self) -> TableModel:
         """The learner with the encoding of the table, as it is saved."""
         return TableModel(self.data.encoder, self.learner, self.data.target)
+
+    @property
+    def loading_errors(self) -> np.ndarray:
+        """Standard errors of the loadings ``learner.directions_``, from the fits of the folds."""
+        whole = np.asarray(self.learner.directions_, float)
+        return loading_errors(whole, self.comparison.own.directions)
 
     def to_dict(self) -> dict[str, Any]:
         """All numbers, in the types of JSON; what failed is None."""

@@ -39,8 +39,11 @@ def numbers_of(fit: TableFit) -> dict[str, Any]:
             {
                 "strength": plain(strength),
                 "loadings": dict(zip(data.features, plain(row), strict=True)),
+                "loading_errors": dict(zip(data.features, plain(errors), strict=True)),
             }
-            for row, strength in zip(learner.directions_, learner.eigenvalues_, strict=True)
+            for row, errors, strength in zip(
+                learner.directions_, fit.loading_errors, learner.eigenvalues_, strict=True
+            )
         ],
         "members": {
             name: {"weight": plain(learner.member_weights_.get(name, 0.0)), "r2": plain(value)}

@@ -158,14 +158,17 @@ def _directions(fit: TableFit) -> str:
     text = _paragraphs(words.reading(fit))
     if not learner.n_directions_:
         return text
-    loadings = np.asarray(learner.directions_)
+    loadings, errors = np.asarray(learner.directions_), fit.loading_errors
     largest, where = np.abs(loadings).max(axis=0), np.abs(loadings).argmax(axis=0)
     order = np.argsort(-largest)[:_MOST_FEATURES]
     order = order[np.lexsort((-largest[order], where[order]))]
     rows = [
         [
             escape(names[j]),
-            *(_shaded(f"{v:+.2f}", abs(v), negative=v < 0) for v in loadings[:, j]),
+            *(
+                _shaded(f"{v:+.2f} ± {e:.2f}", abs(v), negative=v < 0)
+                for v, e in zip(loadings[:, j], errors[:, j], strict=True)
+            ),
         ]
         for j in order
     ]

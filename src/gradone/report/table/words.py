@@ -67,7 +67,9 @@ def reading(fit: TableFit) -> str:
     return (
         "Each direction is a weighted sum of the features; the loadings below are the weights, in "
         "units of the standard deviation of a feature, and their squares add up to 1. Blue is "
-        "positive and orange is negative; only the signs within one direction can be compared."
+        "positive and orange is negative; only the signs within one direction can be compared. "
+        "± is a standard error, from the fits that left out one fold each (jackknife); it is large "
+        "where two directions can be exchanged, or one is not found without some of the rows."
     )
 
 
