@@ -71,6 +71,19 @@ def test_curves_grow_in_turn_from_what_is_known():
     assert len(found["a"].answers) == len(found["a"].calls) == 4
 
 
+def test_a_quick_task_is_made_finer_a_few_times_whatever_the_budget(monkeypatch):
+    monkeypatch.setattr("gradone.base.children._DEAR", 0.3)
+
+    def finer(answers):
+        return work(0.01)
+
+    tasks = [Task("quick", [work(0.01)], rounds=3, refine=finer)]
+    tasks += [Task("slow", [work(0.4)], rounds=3, refine=finer)]
+    found = run_within(tasks, 0.0, workers=1)
+    assert len(found["quick"].answers) == 4
+    assert len(found["slow"].answers) == 1
+
+
 def test_a_dear_first_piece_does_not_send_its_task_to_the_back():
     order = []
     tasks = [Task("main", [work(0.6), work(0.1)]), Task("other", [work(0.1)] * 4)]

@@ -42,7 +42,7 @@ class GiantStepsCard(Algorithm):
         "Giant gradient steps",
         "The curves show how much of the gradient of a neuron lies in the hidden directions, at "
         "the first giant step and at the second. The staircase of the target decides what the "
-        "second step adds.",
+        "second step adds. In a finite dimension chance alone gives a cosine of about √(r/d).",
         places=(8.0, 1.0, 4.0, 2.0),
         line=(0.5, 1.0, 2.0, 4.0, 6.0, 8.0, 12.0, 16.0),
     )

@@ -36,6 +36,8 @@ class Task:
         How many of the first pieces are computed whatever the budget; all by default.
     enough : int
         How many of these are enough if they take long.
+    rounds : int
+        How often it is made finer whatever the budget, unless it takes long.
     refine : callable, optional
         Called in the parent with the answers so far when all pieces are done; returns the call that
         makes the outcome finer, or None if it is fine enough.
@@ -47,6 +49,7 @@ class Task:
     pieces: Sequence[Call]
     coarse: int | None = None
     enough: int = 3
+    rounds: int = 0
     refine: Callable[[list[Any]], Call | None] | None = None
     then: Callable[[Any], Iterable[Task]] | None = None
 
@@ -169,6 +172,7 @@ class _Board:
         self._running: dict[str, int] = {}
         self._refined: dict[str, float] = {}
         self._limits: dict[str, float] = {}
+        self._rounds: dict[str, int] = {}
         self._fine: set[str] = set()
         self._add(tasks)
 
@@ -180,6 +184,7 @@ class _Board:
             self._pieces[task.name] = list(task.pieces)
             self._begun[task.name] = self._running[task.name] = 0
             self._refined[task.name] = 0.0
+            self._rounds[task.name] = 0
 
     @property
     def known(self) -> int:
@@ -201,6 +206,10 @@ class _Board:
         return None
 
     def _next_task(self) -> str | None:
+        for name, task in self._tasks.items():
+            is_due = self._rounds[name] < task.rounds and self.outcomes[name].seconds <= _DEAR
+            if is_due and self._begun[name] == len(self._pieces[name]) and self._has_finer(name):
+                self._rounds[name] += 1
         coarse = [name for name in self._tasks if self._begun[name] < self._first(name)]
         if coarse:  # all in turn, so that every curve has a point soon; what takes long first
             return min(coarse, key=lambda name: (self._begun[name], -self._cost(name)))
@@ -221,7 +230,7 @@ class _Board:
     def _first(self, name: str) -> int:
         """How many pieces of a task are computed whatever the budget."""
         task, outcome = self._tasks[name], self.outcomes[name]
-        many = len(task.pieces) if task.coarse is None else task.coarse
+        many = (len(task.pieces) if task.coarse is None else task.coarse) + self._rounds[name]
         if outcome.seconds > _DEAR:
             many = min(many, max(task.enough, len(outcome.answers)))
         return min(many, len(self._pieces[name]))
@@ -231,12 +240,15 @@ class _Board:
         outcome, begun = self.outcomes[name], self._begun[name]
         spent = sum(one.seconds for one in self.outcomes.values())
         spent += sum(count * self._cost(other) for other, count in self._running.items())
-        if spent + self._cost(name) >= self._seconds or outcome.too_slow or name in self._fine:
+        if spent + self._cost(name) >= self._seconds or outcome.too_slow:
             return False
-        if begun < len(self._pieces[name]):
-            return True
-        refine = self._tasks[name].refine
-        if refine is None or self._running[name] or outcome.failures or not outcome.answers:
+        return begun < len(self._pieces[name]) or self._has_finer(name)
+
+    def _has_finer(self, name: str) -> bool:
+        """Whether a task whose pieces are done has one more, which is added."""
+        refine, outcome = self._tasks[name].refine, self.outcomes[name]
+        is_over = name in self._fine or outcome.failures or outcome.too_slow or not outcome.answers
+        if refine is None or self._running[name] or is_over:
             return False
         if (call := refine(list(outcome.answers.values()))) is None:
             self._fine.add(name)

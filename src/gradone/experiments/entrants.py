@@ -18,13 +18,14 @@ from ..targets.hierarchy import HierarchicalTarget
 from ..targets.on_inputs import without_inputs
 from ..targets.sampled import Sampled
 from ._common_quantities import common_quantities
-from .places import coarse_to_fine, next_place, next_run
+from .places import coarse_to_fine, next_places, next_run
 
 if TYPE_CHECKING:
     import xarray as xr
 
 Faces = Literal["both", "theory", "simulation"]
 _FEW = 3  # points of a curve that are computed whatever the budget
+_ROUNDS, _AT_ONCE = 3, 4  # how often the line of a quick theory is made finer, and by how much
 
 
 @dataclass(frozen=True)
@@ -127,17 +128,17 @@ def _theory(
         return predicted, {**shared, "places": sorted(places)}
 
     def finer(answers: list[Any]) -> Call | None:
-        place = next_place(answers, shared["axis"])
-        return None if place is None else at(place)
+        places = next_places(answers, shared["axis"], most=_AT_ONCE if grow else 1)
+        return at(*places) if places else None
 
     order = [float(grid[i]) for i in coarse_to_fine(len(grid))]
     if card.with_time_to_spare or not grow:
         few = 0 if card.with_time_to_spare else _FEW
         return Task(source, [at(place) for place in order], few, refine=finer if grow else None)
     # What a theory has prepared for one point serves the next ones in the same process; the first
-    # ones tell whether it is slow, and five are enough then.
+    # ones tell whether it is slow, and five are enough then; else it is made finer where it bends.
     pieces = [at(*some) for some in (order[:1], order[1:5], order[5:]) if some]
-    return Task(source, pieces, enough=2, refine=finer)
+    return Task(source, pieces, enough=2, rounds=_ROUNDS, refine=finer)
 
 
 def _simulation(

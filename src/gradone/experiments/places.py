@@ -86,20 +86,20 @@ def thresholds(analysis: Any) -> list[float]:
     return [value for value in found if 0 < value < math.inf]
 
 
-def next_place(curves: Sequence[xr.Dataset], axis: str) -> float | None:
-    """Middle of the longest piece of a curve, each quantity in units of its range; None if fine.
+def next_places(curves: Sequence[xr.Dataset], axis: str, most: int = 1) -> list[float]:
+    """Middles of the longest pieces of a curve, each quantity in units of its range; none if fine.
 
     Examples
     --------
     >>> import xarray as xr
     >>> step = xr.Dataset({"test_mse": ("alpha", [1.0, 1.0, 0.1])}, {"alpha": [0.0, 2.0, 3.0]})
-    >>> next_place([step], "alpha")
-    2.5
+    >>> next_places([step], "alpha"), next_places([step], "alpha", most=5)
+    ([2.5], [2.5, 1.0])
     """
     curve = joined(curves, axis)
     x = curve[axis].values
     if len(x) < 2:
-        return None
+        return []
     across = np.diff(x) / (x[-1] - x[0])
     length = across.copy()
     for name in set(_SHOWN) & set(curve):
@@ -108,8 +108,8 @@ def next_place(curves: Sequence[xr.Dataset], axis: str) -> float | None:
         scale = 1.0 if name == "cosine2" else np.nanmax(np.abs(y), initial=1e-300)
         length = np.maximum(length, changes.max(axis=1) / scale)
     length[across < _CLOSEST] = 0.0
-    k = int(np.argmax(length))
-    return None if length[k] < _FINE else float((x[k] + x[k + 1]) / 2)
+    longest = [k for k in np.argsort(-length)[:most] if length[k] >= _FINE]
+    return [float((x[k] + x[k + 1]) / 2) for k in longest]
 
 
 def next_run(
@@ -131,8 +131,8 @@ def next_run(
     least = min(runs, key=lambda place: (runs[place], place))
     # First six places, then two runs of each, then twelve places, then more runs.
     if can_insert and len(runs) < (_POINTS if runs[least] == 1 else _MOST_PLACES):
-        if (place := next_place([merged(curves, axis)], axis)) is not None:
-            return place, 0
+        if places := next_places([merged(curves, axis)], axis):
+            return places[0], 0
     return (least, runs[least]) if runs[least] < _MOST_RUNS else None
 
 
