@@ -22,6 +22,7 @@ extensions = [
     "sphinx.ext.viewcode",
     "sphinx_gallery.gen_gallery",
     "gradone_pages",
+    "page_notebooks",
 ]
 exclude_patterns = ["_build", "_ext", "_templates"]
 templates_path = ["_templates"]
