@@ -29,6 +29,8 @@ GIVEN = {
     "phd": {"n_components": 1},
     "layerwise": {"widths": (32, 16), "steps": 60},
     "joint_network": {"widths": (32, 16), "steps": 60},
+    "neural_lofi": {"layers": 2, "n_features": 30, "readout_features": 30},
+    "neural_lofi_classifier": {"layers": 2, "n_features": 30, "readout_features": 30},
     "feature_regressor": {"max_directions": 1, "cv": 1, "n_landmarks": 30},
     "feature_classifier": {"max_directions": 1, "cv": 1, "n_landmarks": 30},
 }

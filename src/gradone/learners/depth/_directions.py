@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...base.errors import BadData
+from ._moments import Moments
 
 _CHANCE = 1e-3  # that a linear part of pure noise is taken for a direction
 _HIDDEN_FROM, _HIDDEN_WEIGHT = 0.85, 0.3  # eigenvalue over edge, weight of a row along it
@@ -74,6 +74,23 @@ def bulk_edge(t: np.ndarray, alpha: float) -> float:
     return w * (1 / alpha + float(np.mean(t / (w - t))))
 
 
+def overlaps(ratios: np.ndarray) -> np.ndarray:
+    r"""Overlaps of eigenvectors with the directions of weak signals, from their eigenvalues.
+
+    .. math:: q = \sqrt{1 - \ell^{-2}}, \qquad \ell = \rho + \sqrt{\rho^2 - 1}    [LW-4]
+
+    for an eigenvalue of :math:`\rho` edges, and 0 below the edge.
+
+    Examples
+    --------
+    >>> overlaps(np.array([0.5, 1.25])).round(3)
+    array([0.   , 0.866])
+    """
+    above = np.maximum(ratios, 1.0)
+    found: np.ndarray = np.sqrt(1 - (above + np.sqrt(above**2 - 1)) ** -2)
+    return found
+
+
 @dataclass(frozen=True)
 class LabelSpectrum:
     """Spectrum of the label-weighted covariance, and what stands out of it.
@@ -108,25 +125,27 @@ class LabelSpectrum:
     @property
     def basis(self) -> np.ndarray:
         """Orthonormal rows (k, m) that span what was found, in whitened coordinates."""
-        rows = self.vectors[self.outside]
+        return self.found[0]
+
+    @property
+    def found(self) -> tuple[np.ndarray, np.ndarray]:
+        """Orthonormal rows (k, m) that span what was found, and how well each is known (k,)."""
+        rows, weights = self.vectors[self.outside], overlaps(self.ratios[self.outside])
         if self.linear is None:
-            return rows
+            return rows, weights
         rest = self.linear - rows.T @ (rows @ self.linear)
         size = float(np.linalg.norm(rest))
-        return np.concatenate([rows, rest[None] / size]) if size > 1e-6 else rows
+        if size < 1e-6:
+            return rows, weights
+        return np.concatenate([rows, rest[None] / size]), np.append(weights, 1.0)
 
     def weighted_rows(self, count: int, rng: np.random.Generator) -> np.ndarray:
-        r"""Gaussian rows (count, d) with more weight on the directions that are better known.
+        """Gaussian rows (count, d) with more weight on the directions that are better known.
 
-        A weak signal whose eigenvalue is :math:`\rho` edges has an eigenvector of overlap
-
-        .. math:: q = \sqrt{1 - \ell^{-2}}, \qquad \ell = \rho + \sqrt{\rho^2 - 1}    [LW-4]
-
-        with its direction, which is its weight. Close below the edge some directions hide among
-        the others: a little weight brings them in, and training chooses.
+        The weight of a direction is its overlap [LW-4]. Close below the edge some directions hide
+        among the others: a little weight brings them in, and training chooses.
         """
-        above = np.maximum(self.ratios, 1.0)
-        weight = np.sqrt(1 - (above + np.sqrt(above**2 - 1)) ** -2)
+        weight = overlaps(self.ratios)
         weight = np.maximum(weight, np.where(self.ratios > _HIDDEN_FROM, _HIDDEN_WEIGHT, 0.0))
         rows = (rng.standard_normal((count, len(weight))) * weight) @ self.vectors
         if self.linear is not None:
@@ -164,42 +183,37 @@ class LabelSpectrum:
         return rows
 
 
-def label_spectrum(X: np.ndarray, t: np.ndarray) -> LabelSpectrum:
-    """Spectrum of the label-weighted covariance of the rows.
+def whitening_axes(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean (d,) of the rows, and axes (m, d) on which they are white: ``axes @ (x - mean)``."""
+    mean = X.mean(axis=0, dtype=np.float64)
+    covariance = (X.T @ X).astype(np.float64) / len(X) - np.outer(mean, mean)
+    variances, principal = np.linalg.eigh(covariance)
+    varies = variances > max(_SHARE_OF_SPREAD, variances[-1] * 1e-6)
+    return mean, (principal[:, varies] / np.sqrt(variances[varies])).T
+
+
+def moments_spectrum(moments: Moments, axes: np.ndarray, which: int = 0) -> LabelSpectrum:
+    """Spectrum of label-weighted moments of whitened inputs, against the noise in them.
 
     Parameters
     ----------
-    X : ndarray (n, d)
-        Inputs.
-    t : ndarray (n,)
-        Weights: functions of the labels with mean 0.
+    moments : Moments
+        Plain or corrected.
+    axes : ndarray (m, d)
+        Whitened coordinate j of an input x is ``axes[j] @ x``.
+    which : int
+        Number of the weight.
     """
     from scipy.special import chdtri
 
-    n = len(t)
-    mean = X.mean(axis=0, dtype=np.float64)
-    covariance = (X.T @ X).astype(np.float64) / n - np.outer(mean, mean)
-    variances, principal = np.linalg.eigh(covariance)
-    varies = variances > max(_SHARE_OF_SPREAD, variances[-1] * 1e-6)
-    axes = (principal[:, varies] / np.sqrt(variances[varies])).T
-    m = len(axes)
-    if not m or t.min() == t.max():
-        what = "inputs" if not m else "labels"
-        raise BadData(
-            f"the {what} of the {n} row(s) to learn from are all equal: nothing depends on "
-            "anything. Use more rows, and columns that vary."
-        )
-    weights = t.astype(X.dtype)
-    # The mean of t is 0, so that the mean of the inputs enters by the linear part alone.
-    slope = (weights @ X).astype(np.float64) / n
-    moments = ((weights[:, None] * X).T @ X).astype(np.float64) / n
-    moments -= np.outer(mean, slope) + np.outer(slope, mean)
-    values, vectors = np.linalg.eigh(axes @ moments @ axes.T)
-    upper, lower = bulk_edge(t, n / m), bulk_edge(-t, n / m)
+    noise = moments.noise[:, which]
+    values, vectors = np.linalg.eigh(moments.second[which])
+    n, m = len(noise), len(values)
+    upper, lower = bulk_edge(noise, n / m), bulk_edge(-noise, n / m)
     ratios = np.where(values > 0, values / upper, -values / lower)
-    linear = axes @ slope
+    linear = moments.first[which]
     size = float(np.linalg.norm(linear))
-    visible = n * size**2 > float(np.mean(t**2)) * chdtri(m, _CHANCE)
+    visible = n * size**2 > float(np.mean(noise**2)) * chdtri(m, _CHANCE)
     return LabelSpectrum(values, vectors.T, ratios, linear / size if visible else None, axes)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import combinations, combinations_with_replacement
+from itertools import combinations
 
 import numpy as np
 
@@ -58,11 +58,14 @@ def hermite_products(Z: np.ndarray, degree: int) -> np.ndarray:
     >>> hermite_products(np.array([[2.0, 1.0]]), 2).round(3)
     array([[2.   , 1.   , 2.121, 2.   , 0.   ]])
     """
-    one, two = Z, (Z**2 - 1) / np.sqrt(2, dtype=Z.dtype)
     K, columns = Z.shape[1], [Z]
-    pairs = combinations_with_replacement(range(K), 2)
-    columns.append(np.stack([two[:, i] if i == j else one[:, i] * one[:, j] for i, j in pairs], 1))
+    first, second = np.triu_indices(K)
+    pairs = Z[:, first] * Z[:, second]
+    pairs[:, first == second] -= 1
+    pairs[:, first == second] /= np.sqrt(2, dtype=Z.dtype)
+    columns.append(pairs)
     if degree == 3:
+        one, two = Z, pairs[:, first == second]
         columns.append((Z**3 - 3 * Z) / np.sqrt(6, dtype=Z.dtype))
         columns += [two[:, [i]] * np.delete(one, i, axis=1) for i in range(K) if K > 1]
         triples = list(combinations(range(K), 3))

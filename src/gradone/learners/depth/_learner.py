@@ -54,6 +54,7 @@ class DeepLearner(CallbackSupportMixin, RegressorMixin, BaseEstimator):
     """
 
     _falls_back_on_kernel = False
+    _refits = False  # whether the model is fitted to all rows in the end, as the kernel is
     _model: DeepModel
     _form: QuadraticForm | None
     _scales: Scales
@@ -139,7 +140,7 @@ class DeepLearner(CallbackSupportMixin, RegressorMixin, BaseEstimator):
         if self._falls_back_on_kernel:
             form, ridge, gain = quadratic_fit(data)
             simple = data.held_out_errors(form)
-            if gain * np.mean(simple**2) < np.mean(errors**2):
+            if (1.0 if self._refits else gain) * np.mean(simple**2) < np.mean(errors**2):
                 found += (
                     " Ridge regression with the quadratic kernel, fitted to all rows, predicts "
                     f"instead of the network, whose error there is {self._mse(errors):.4g}."

@@ -20,7 +20,8 @@ from .._memory import layers_of, step_of
 from .._registry import LEARNERS
 from ..giant._moved_features import one_of
 from ._data import SplitData
-from ._directions import LabelSpectrum, label_spectrum, rank_scores
+from ._directions import LabelSpectrum, rank_scores
+from ._first_stage import label_spectrum
 from ._learner import DeepLearner, DeepModel
 from ._levels import level_by_level
 from ._network import ReluNetwork
@@ -42,7 +43,9 @@ class Layerwise(DeepLearner):
     .. math:: C = \frac1n \sum_\mu t_\mu u_\mu u_\mu^\top    [LW-1]
 
     (t: Gaussian score of the rank of the label; u: whitened inputs): its eigenvalues beyond the
-    edges of the bulk [LW-2] belong to the directions that the label depends on. Neither their
+    edges of the bulk [LW-2] belong to the directions that the label depends on. What these explain
+    is taken off the labels and its exact mean put back [LW-8], in a few rounds: the noise of C is
+    then that of the rest alone, and fewer samples show the directions. Neither their
     number nor the inner or outer functions of the target are told to it.
 
     Parameters
@@ -89,7 +92,10 @@ class Layerwise(DeepLearner):
         Orthonormal: the directions that stand out of the bulk, in units of the standardized
         features; none of them if nothing does.
     eigenvalue_ratios_ : array (d,)
-        Eigenvalues of C over the edge of their side, decreasing.
+        Eigenvalues of C, corrected, over the edge of their side, decreasing.
+    residual_shares_ : ndarray (rounds,)
+        Share of the variance of t that is not explained, after each round of the correction; empty
+        where no direction stands out or the inputs are far from Gaussian.
     kernel_ : bool
         Whether ridge regression with the quadratic kernel [LW-7] predicts, because the network is
         not better than that.
@@ -187,7 +193,8 @@ class Layerwise(DeepLearner):
     ) -> tuple[DeepModel, np.ndarray, str]:
         # The theorem's first stage is a gradient: its weights are the labels themselves.
         weights = rank_scores(data.y) if self.preset != "theorem" else data.y - data.y.mean()
-        spectrum = label_spectrum(data.X, weights)
+        spectrum, shares = label_spectrum(data.X, weights, rng)
+        self.residual_shares_ = np.array(shares)
         basis = spectrum.basis @ spectrum.axes
         self.directions_ = like(X, orthonormal_rows(basis) if len(basis) else basis)
         self.eigenvalue_ratios_ = like(X, np.sort(spectrum.ratios)[::-1].copy())

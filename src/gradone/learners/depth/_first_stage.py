@@ -1,0 +1,146 @@
+"""The first stage of the layered learners: directions from corrected label-weighted moments."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...base.errors import BadData
+from ._correction import Corrected, corrected_moments
+from ._directions import LabelSpectrum, moments_spectrum, whitening_axes
+from ._gaussian_features import GaussianFeatures
+from ._moments import Moments
+from ._ridge_path import Readout
+from ._selection import one_after_the_other
+
+ROUNDS = 5
+"""Rounds of the correction; one more gains less than 0.01 in overlap."""
+
+_TOO_FAR = 6.0  # standard deviations from Gaussian moments at which the inputs are not Gaussian
+_LEAST_ROWS = 100
+
+
+@dataclass(frozen=True)
+class FirstStage:
+    """Directions of whitened inputs that some weights of the labels depend on.
+
+    Parameters
+    ----------
+    axes : ndarray (m, d)
+        Whitened coordinate j of an input x is ``axes[j] @ (x - mean)``.
+    """
+
+    axes: np.ndarray
+
+    def lift(self, X: np.ndarray) -> np.ndarray:
+        """The whitened rows themselves."""
+        return X
+
+    def spectra(self, moments: Moments) -> list[LabelSpectrum]:
+        """Spectrum of every weight."""
+        return [moments_spectrum(moments, self.axes, i) for i in range(len(moments.first))]
+
+    def find(self, moments: Moments) -> tuple[np.ndarray, np.ndarray]:
+        """Orthonormal directions (k, m) that stand out for some weight, and their weights (k,)."""
+        return one_after_the_other(moments, self._found)
+
+    def _found(self, moments: Moments) -> tuple[np.ndarray, np.ndarray]:
+        return moments_spectrum(moments, self.axes).found
+
+    def known(
+        self, basis: np.ndarray, weights: np.ndarray, rng: np.random.Generator
+    ) -> GaussianFeatures:
+        """Functions of the directions found."""
+        return GaussianFeatures.of(basis, weights, rng)
+
+    def contradicted(self, X: np.ndarray, features: GaussianFeatures, fit: Readout) -> bool:
+        """Whether means of f (z^2 - 1) over the rows are not those of Gaussian inputs."""
+        basis = features.basis
+        Z = (X @ basis.T.astype(X.dtype)).astype(np.float64)
+        rest = np.einsum("nm,nm->n", X, X) - np.einsum("nk,nk->n", Z, Z)
+        squares = np.column_stack([Z**2 - 1, rest - rest.mean()])
+        outputs = fit(X)
+        for f, c in zip((outputs - outputs.mean(axis=0)).T, fit.coefficients.T, strict=True):
+            exact = np.diagonal(basis @ features.moment(c) @ basis.T)
+            terms = f[:, None] * squares
+            gaps = terms.mean(axis=0) - np.append(exact, 0.0)
+            if (abs(gaps) > _TOO_FAR * terms.std(axis=0) / math.sqrt(len(X))).any():
+                return True
+        return False
+
+
+@dataclass(frozen=True)
+class Directions:
+    """What the first stage has found.
+
+    Parameters
+    ----------
+    mean : ndarray (d,)
+        Of the inputs.
+    stage : FirstStage
+        Whitening, and how directions are found.
+    corrected : Corrected
+        Moments, and the shares of the weights that the rounds leave unexplained.
+    """
+
+    mean: np.ndarray
+    stage: FirstStage
+    corrected: Corrected
+
+    @property
+    def spectra(self) -> list[LabelSpectrum]:
+        """Spectrum of every weight."""
+        return self.stage.spectra(self.corrected.moments)
+
+
+def first_stage(
+    X: np.ndarray, T: np.ndarray, rng: np.random.Generator, *, rounds: int = ROUNDS
+) -> Directions:
+    """Directions of the inputs, from moments that are corrected [LW-8] where that is possible.
+
+    Parameters
+    ----------
+    X : ndarray (n, d)
+        Inputs.
+    T : ndarray (n, s)
+        Functions of the labels with mean 0.
+    rng : Generator
+        Of the correction.
+    rounds : int
+        Rounds of the correction.
+    """
+    mean, axes = whitening_axes(X)
+    if not len(axes) or (T.min(axis=0) == T.max(axis=0)).all():
+        what = "inputs" if not len(axes) else "labels"
+        raise BadData(
+            f"the {what} of the {len(T)} row(s) to learn from are all equal: nothing depends on "
+            "anything. Use more rows, and columns that vary."
+        )
+    stage = FirstStage(axes)
+    U = (X - mean.astype(X.dtype)) @ axes.T.astype(X.dtype)
+    plain = Moments.of(U, T)
+    worth = len(X) >= _LEAST_ROWS and len(stage.find(plain)[0])
+    found = corrected_moments(stage, U, T, rng, rounds=rounds if worth else 0)
+    return Directions(mean, stage, found)
+
+
+def label_spectrum(
+    X: np.ndarray, t: np.ndarray, rng: np.random.Generator, *, rounds: int = ROUNDS
+) -> tuple[LabelSpectrum, list[float]]:
+    """Spectrum of the label-weighted covariance of the rows, and what rounds leave unexplained.
+
+    Parameters
+    ----------
+    X : ndarray (n, d)
+        Inputs.
+    t : ndarray (n,)
+        Weights: functions of the labels with mean 0.
+    rng : Generator
+        Of the correction.
+    rounds : int
+        Rounds of the correction; 0 is the plain spectrum.
+    """
+    found = first_stage(X, t[:, None], rng, rounds=rounds)
+    return found.spectra[0], [float(share[0]) for share in found.corrected.shares]

@@ -1,0 +1,294 @@
+"""Layers of filters on top of each other, and the choice of how many of them to use."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from ._lofi_kernel import RIDGES, KernelReadout
+from ._lofi_layers import Directions, Layer, directions_layer, fitted_layer, products_layer
+from ._lofi_ramps import Ramps
+from ._lofi_relu import ReluFilters, relu_layer
+from ._ridge_path import Readout, RidgePath
+
+_ROWS_FOR_EACH = 4  # product
+_MOST_IN_KERNEL = 4000  # rows
+_LEAST_ROWS = 40  # that a layer above the first is learned from
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How filters are found and read.
+
+    Parameters
+    ----------
+    layers : int
+        Largest number of layers of filters.
+    relu : bool
+        Whether filters are functions of random features, or of the inputs and their products.
+    keep : int or None
+        Number of filters of a layer; None: those beyond the edges.
+    n_features, readout_features : int
+        Random features of a layer, and of a readout.
+    rounds : int
+        Rounds of the correction of the first layer.
+    """
+
+    layers: int
+    relu: bool
+    keep: int | None
+    n_features: int
+    readout_features: int
+    rounds: int
+
+
+class Level(NamedTuple):
+    """Features (n, k) of the rows to learn from, and the weights of their blocks."""
+
+    rows: np.ndarray
+    blocks: list[np.ndarray]
+
+
+@dataclass(frozen=True)
+class Stack:
+    """Layers, each a function of the one below it, and above the second of the first as well.
+
+    Parameters
+    ----------
+    layers : tuple of Layer
+        From the inputs upwards.
+    skip : bool
+        Whether the features of the first layer are joined to those of the others.
+    """
+
+    layers: tuple[Layer, ...]
+    skip: bool
+
+    def __call__(self, X: np.ndarray, depth: int) -> np.ndarray:
+        """Features (n, k) that the readout of a depth sees; of depth 0 the inputs."""
+        if not depth:
+            return X
+        first = H = self.layers[0](X)
+        for layer in self.layers[1:depth]:
+            own = layer(H)
+            H = np.concatenate([own, first], axis=1) if self.skip else own
+        return H
+
+
+def learn_stack(
+    X: np.ndarray, T: np.ndarray, settings: Settings, rng: np.random.Generator
+) -> tuple[Stack, list[Level]]:
+    """Layers, as many as there are filters for, and the features of every depth from 0.
+
+    Parameters
+    ----------
+    X, T : ndarray (n, d), (n, s)
+        Rows, and scores of their labels.
+    settings : Settings
+        How.
+    rng : Generator
+        Folds and random functions.
+    """
+    levels = [Level(X, [np.ones(X.shape[1])])]
+    layers: list[Layer] = []
+    if settings.relu:
+        for _ in range(settings.layers):
+            filters, H = relu_layer(
+                levels[-1].rows, T, settings.keep or 1, settings.n_features, rng
+            )
+            layers.append(filters)
+            levels.append(Level(H, [filters.weights]))
+        return Stack(tuple(layers), skip=False), levels
+    if not settings.layers:
+        return Stack((), skip=True), levels
+    first, Z = directions_layer(X, T, settings.rounds, settings.keep, rng)
+    if not len(first.weights):
+        return Stack((), skip=True), levels
+    layers.append(first)
+    levels.append(Level(Z, [first.weights]))
+    while len(layers) < settings.layers and len(X) >= _LEAST_ROWS:
+        layer, own = _above(levels, T, settings, len(first.shares) > 0, rng)
+        layers.append(layer)
+        levels.append(Level(np.concatenate([own, Z], axis=1), [layer.weights, first.weights]))
+    return Stack(tuple(layers), skip=True), levels
+
+
+def _above(
+    levels: list[Level], T: np.ndarray, settings: Settings, gaussian: bool, rng: np.random.Generator
+) -> tuple[Layer, np.ndarray]:
+    """The next layer above directions: filters of their products, then fits of what is below."""
+    below = levels[-1]
+    n, k = below.rows.shape
+    if len(levels) == 2 and k * (k + 3) // 2 <= n // _ROWS_FOR_EACH:
+        return products_layer(below.rows, T, below.blocks[0], gaussian, rng)
+    return fitted_layer(below.rows, T, below.blocks, settings.readout_features, rng)
+
+
+@dataclass(frozen=True)
+class StackModel:
+    """A function of standardized inputs: a readout of the features of a stack.
+
+    Parameters
+    ----------
+    stack : Stack
+        The layers.
+    depth : int
+        Layers that are used.
+    width : int
+        Features of that depth that are used.
+    readout : Readout or KernelReadout
+        Function of them.
+    """
+
+    stack: Stack
+    depth: int
+    width: int
+    readout: Readout | KernelReadout
+
+    @property
+    def weights(self) -> list[np.ndarray]:
+        """First layer on the inputs; without filters each input is a neuron of its own."""
+        if not self.stack.layers:
+            return [np.eye(self.width)]
+        first = self.stack.layers[0]
+        assert isinstance(first, Directions | ReluFilters)
+        return [first.rows]
+
+    def outputs(self, X: np.ndarray) -> np.ndarray:
+        """Outputs (n, s)."""
+        return self.readout(self.stack(X, self.depth)[:, : self.width])
+
+    def __call__(self, X: np.ndarray) -> np.ndarray:
+        """First output (n,)."""
+        return self.outputs(X)[:, 0]
+
+    def hidden(self, X: np.ndarray, layer: int) -> np.ndarray:
+        """Features of a layer, those of the first one behind them."""
+        return self.stack(X, layer)
+
+
+class _Candidate(NamedTuple):
+    """A depth, whether the first layer is seen as well, the ridge, and the errors held out."""
+
+    depth: int
+    blocks: int
+    ridge: int
+    errors: np.ndarray
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What was learned from the rows to learn from, and refitted to all.
+
+    Parameters
+    ----------
+    model : StackModel
+        Fitted to all rows.
+    errors : ndarray (n_held, s)
+        Of the same model without the rows held out, on these.
+    depth_errors : list of float
+        Smallest mean square error held out of every depth from 0.
+    probes : list of ndarray (n_held, s)
+        Outputs of a linear fit on the features of every depth from 0, on the rows held out.
+    """
+
+    model: StackModel
+    errors: np.ndarray
+    depth_errors: list[float]
+    probes: list[np.ndarray]
+
+
+def chosen_stack(
+    rows: tuple[np.ndarray, np.ndarray, np.ndarray],
+    held: tuple[np.ndarray, np.ndarray],
+    all_scores: np.ndarray,
+    settings: Settings,
+    rng: np.random.Generator,
+) -> Chosen:
+    """Stack whose depth and ridge predict the rows held out best, then fitted to all rows.
+
+    Parameters
+    ----------
+    rows : tuple of ndarray
+        Inputs (n, d), labels (n, s) and scores of the rows to learn from.
+    held : tuple of ndarray
+        Inputs and labels held out.
+    all_scores : ndarray
+        Scores of all rows, those held out last.
+    settings : Settings
+        How.
+    rng : Generator
+        Folds and random functions.
+    """
+    X, Y, T = rows
+    X_held, Y_held = held
+    stack, levels = learn_stack(X, T, settings, rng)
+    candidates, probes = [], []
+    for depth, level in enumerate(levels):
+        H = stack(X_held, depth)
+        for count in range(1, len(level.blocks) + 1):
+            candidates.append(_candidate(level, depth, count, (Y, H, Y_held), settings, rng))
+        linear = RidgePath.of(lambda rows: rows, level.rows, Y)(H)
+        fit = np.argmin(((linear - Y_held[:, None]) ** 2).mean(axis=(0, 2)))
+        probes.append(linear[:, fit])
+    sizes = [float(np.mean(candidate.errors**2)) for candidate in candidates]
+    best = candidates[int(np.argmin(sizes))]
+    depth_errors = [
+        min(size for size, one in zip(sizes, candidates, strict=True) if one.depth == depth)
+        for depth in range(len(levels))
+    ]
+    everything = replace(settings, layers=best.depth)
+    X_all, Y_all = np.concatenate([X, X_held]), np.concatenate([Y, Y_held])
+    stack, levels = learn_stack(X_all, all_scores, everything, rng)
+    depth = len(stack.layers)  # with the last rows fewer layers may be found
+    model = _model(stack, levels[depth], depth, best, Y_all, settings, rng)
+    return Chosen(model, best.errors, depth_errors, probes)
+
+
+def _candidate(
+    level: Level,
+    depth: int,
+    count: int,
+    labels: tuple[np.ndarray, np.ndarray, np.ndarray],
+    settings: Settings,
+    rng: np.random.Generator,
+) -> _Candidate:
+    """Readout of the first blocks of a level, with the best ridge."""
+    Y, H, Y_held = labels
+    width = sum(map(len, level.blocks[:count]))
+    rows, H = level.rows[:, :width], H[:, :width]
+    if _by_kernel(settings, len(Y)):
+        fits = KernelReadout.path(rows, Y, list(range(len(RIDGES))))
+        outputs = np.stack([fit(H) for fit in fits], axis=1)
+    else:
+        ramps = Ramps.of(rows, level.blocks[:count], settings.readout_features, rng)
+        outputs = RidgePath.of(ramps, rows, Y)(H)
+    errors = outputs - Y_held[:, None]
+    ridge = int(np.argmin(np.mean(errors**2, axis=(0, 2))))
+    return _Candidate(depth, count, ridge, errors[:, ridge])
+
+
+def _model(
+    stack: Stack,
+    level: Level,
+    depth: int,
+    best: _Candidate,
+    Y: np.ndarray,
+    settings: Settings,
+    rng: np.random.Generator,
+) -> StackModel:
+    """The readout that was chosen, fitted to all rows."""
+    blocks = level.blocks[: best.blocks]
+    width = sum(map(len, blocks))
+    rows = level.rows[:, :width]
+    if _by_kernel(settings, len(Y)):
+        return StackModel(stack, depth, width, KernelReadout.path(rows, Y, [best.ridge])[0])
+    ramps = Ramps.of(rows, blocks, settings.readout_features, rng)
+    ridges = np.full(Y.shape[1], best.ridge)
+    return StackModel(stack, depth, width, RidgePath.of(ramps, rows, Y).at(ridges))
+
+
+def _by_kernel(settings: Settings, n: int) -> bool:
+    return settings.relu and n <= _MOST_IN_KERNEL
