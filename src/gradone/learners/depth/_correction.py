@@ -106,11 +106,13 @@ def corrected_moments(
         without any.
     """
     n, s = T.shape
+    found = Corrected(Moments.of(stage.lift(X), T), [], [], np.zeros((n, s)))
+    if not rounds:
+        return found
     fold = rng.permutation(n) % _FOLDS
     rows = [fold == j for j in range(_FOLDS)]
     lifted = [stage.lift(X[mine]) for mine in rows]
     parts = [Moments.of(U, T[mine]) for U, mine in zip(lifted, rows, strict=True)]
-    found = Corrected(Moments.joined(parts), [], [], np.zeros((n, s)))
     nothing = np.zeros((0, lifted[0].shape[1])), np.zeros(0)
     for number in range(rounds):
         features = []

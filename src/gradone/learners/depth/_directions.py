@@ -11,7 +11,7 @@ those beyond it belong to the directions that the label depends on.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -51,7 +51,7 @@ def bulk_edge(t: np.ndarray, alpha: float) -> float:
     Parameters
     ----------
     t : ndarray (n,)
-        Weights, not all 0.
+        Weights. All 0: there is no bulk, and its edge is the smallest number above 0.
     alpha : float
         Rows over dimensions.
 
@@ -63,6 +63,8 @@ def bulk_edge(t: np.ndarray, alpha: float) -> float:
     from scipy.optimize import brentq
 
     top, spread = float(t.max()), math.sqrt(alpha * float(np.mean(t**2)))
+    if not spread:
+        return float(np.finfo(float).tiny)
 
     def excess(gap: float) -> float:
         return float(np.mean((t / (top + gap - t)) ** 2)) * alpha - 1
@@ -104,7 +106,8 @@ class LabelSpectrum:
     ratios : ndarray (m,)
         Eigenvalues over the edge of the bulk on their side.
     linear : ndarray (m,) or None
-        Unit direction of the linear part of the scores, if it is more than chance.
+        Unit direction of the linear part of the scores, if more than chance lies beside the
+        eigenvectors that stand out.
     axes : ndarray (m, d)
         Whitened coordinate j of an input x is ``axes[j] @ x``.
     """
@@ -211,10 +214,15 @@ def moments_spectrum(moments: Moments, axes: np.ndarray, which: int = 0) -> Labe
     n, m = len(noise), len(values)
     upper, lower = bulk_edge(noise, n / m), bulk_edge(-noise, n / m)
     ratios = np.where(values > 0, values / upper, -values / lower)
+    found = LabelSpectrum(values, vectors.T, ratios, None, axes)
     linear = moments.first[which]
-    size = float(np.linalg.norm(linear))
-    visible = n * size**2 > float(np.mean(noise**2)) * chdtri(m, _CHANCE)
-    return LabelSpectrum(values, vectors.T, ratios, linear / size if visible else None, axes)
+    # Along directions that are known already what is left of the labels varies more than chance.
+    beside = linear - found.basis.T @ (found.basis @ linear)
+    free = m - len(found.basis)
+    chance = float(np.mean(noise**2)) * chdtri(free, _CHANCE) if free else math.inf
+    if n * float(beside @ beside) <= chance:
+        return found
+    return replace(found, linear=linear / np.linalg.norm(linear))
 
 
 def _unit(rows: np.ndarray) -> np.ndarray:

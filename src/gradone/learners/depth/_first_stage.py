@@ -120,8 +120,7 @@ def first_stage(
         )
     stage = FirstStage(axes)
     U = (X - mean.astype(X.dtype)) @ axes.T.astype(X.dtype)
-    plain = Moments.of(U, T)
-    worth = len(X) >= _LEAST_ROWS and len(stage.find(plain)[0])
+    worth = len(X) >= _LEAST_ROWS and len(stage.find(Moments.of(U, T))[0])
     found = corrected_moments(stage, U, T, rng, rounds=rounds if worth else 0)
     return Directions(mean, stage, found)
 
