@@ -127,7 +127,8 @@ def corrected_moments(
             _put_back(Moments.of(U, (T - fitted)[mine]), made, fit)
             for U, mine, made, fit in zip(lifted, rows, features, fits, strict=True)
         ]
-        share = errors / np.sum(T**2, axis=0)
+        sizes = np.sum(T**2, axis=0)  # 0 for a class without rows
+        share = errors / np.where(sizes > 0, sizes, 1.0)
         found = Corrected(Moments.joined(parts), [*found.shares, share], fits, fitted)
     return found
 

@@ -51,7 +51,7 @@ def bulk_edge(t: np.ndarray, alpha: float) -> float:
     Parameters
     ----------
     t : ndarray (n,)
-        Weights. All 0: there is no bulk, and its edge is the smallest number above 0.
+        Weights. All 0: there is no bulk, and no eigenvalue to be compared with its infinite edge.
     alpha : float
         Rows over dimensions.
 
@@ -64,7 +64,7 @@ def bulk_edge(t: np.ndarray, alpha: float) -> float:
 
     top, spread = float(t.max()), math.sqrt(alpha * float(np.mean(t**2)))
     if not spread:
-        return float(np.finfo(float).tiny)
+        return math.inf
 
     def excess(gap: float) -> float:
         return float(np.mean((t / (top + gap - t)) ** 2)) * alpha - 1
@@ -179,7 +179,7 @@ class LabelSpectrum:
         """
         m = len(self.values)
         v = _unit(rng.standard_normal((count, m)))
-        signed = rng.choice([-1.0, 1.0], (count, 1)) * self.values / abs(self.values).max()
+        signed = rng.choice([-1.0, 1.0], (count, 1)) * self.values / (abs(self.values).max() or 1.0)
         for _ in range(math.ceil(2 * math.log(m)) if m > 1 else 0):
             v = _unit(v * (1 + signed - (signed * v**2).sum(axis=1, keepdims=True)))
         rows: np.ndarray = v @ self.vectors @ self.axes

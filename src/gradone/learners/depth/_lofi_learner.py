@@ -88,7 +88,8 @@ def column_weights(scales: Scales, relu: bool) -> np.ndarray | None:
     spread = np.divide(
         1.0, scales.factor, out=np.zeros_like(scales.factor), where=scales.factor > 0
     )
-    if not relu or spread.max() > _ONE_UNIT * np.median(spread[spread > 0]):
+    spread /= spread.max() or 1.0
+    if not relu or 1.0 > _ONE_UNIT * np.median(spread[spread > 0]):
         return None
     weights: np.ndarray = spread / np.sqrt(np.mean(spread[spread > 0] ** 2))
     return weights
@@ -99,8 +100,9 @@ def _is_nearly_white(X: np.ndarray) -> bool:
 
     Its effective dimension is (tr S)^2/tr S^2, which is 1/(1/d + 1/n) for white inputs.
     """
-    n, d = X.shape
-    d = int((X.std(axis=0) > 0).sum())
+    n, d = len(X), int((X.std(axis=0) > 0).sum())
     gram = X.T @ X if X.shape[1] < n else X @ X.T
-    effective = float(np.trace(gram)) ** 2 / float(np.sum(gram.astype(np.float64) ** 2))
-    return effective * (1 / d + 1 / n) > _ISOTROPIC
+    total = float(np.sum(gram.astype(np.float64) ** 2))
+    if not d or not total:
+        return True  # nothing varies, which the first stage says
+    return float(np.trace(gram)) ** 2 / total * (1 / d + 1 / n) > _ISOTROPIC
