@@ -120,6 +120,21 @@ def test_the_first_stage_has_the_edges_of_its_scores():
         assert abs(low.value + exact) < 1e-7 + low.error < 1e-5
 
 
+@pytest.mark.stat
+def test_the_first_stage_has_the_edges_of_raw_labels():
+    """Median over sixty sets of n labels, by another solver; five errors of a median."""
+    t = gd.Sight(outer="tanh(h)", inner="He2(z)/2 + He3(z)/6", exponent=0.5)
+    n, d, sets = 2048, 64, 60
+    y = t.sample(n=sets * n, d=d, seed=3).y.reshape(sets, n)
+    y = y - y.mean(axis=1, keepdims=True)
+    low, high = first_stage(t, d=d, n=n, score="label").edges
+    for end, sign in ((high, 1), (low, -1)):
+        ends = [sign * least_position(sign * one, np.full(n, 1 / n), n / d) for one in y]
+        doubt = 5 * np.sqrt(np.pi / 2 / sets) * np.std(ends)
+        assert abs(end.value - np.median(ends)) < end.error + doubt
+        assert end.error < 0.1 * abs(end.value)
+
+
 @pytest.mark.parametrize(
     ("weights", "options", "message"),
     [
