@@ -123,7 +123,8 @@ def test_the_first_stage_has_the_edges_of_its_scores():
 @pytest.mark.stat
 def test_the_first_stage_has_the_edges_of_raw_labels():
     """Median over sixty sets of n labels, by another solver; five errors of a median."""
-    t = gd.Sight(outer="tanh(h)", inner="He2(z)/2 + He3(z)/6", exponent=0.5)
+    signs = np.tile([1.0, -1.0], 4)
+    t = gd.Sight(outer="tanh(h)", inner="He2(z)/2 + He3(z)/6", exponent=0.5, signs=signs)
     n, d, sets = 2048, 64, 60
     y = t.sample(n=sets * n, d=d, seed=3).y.reshape(sets, n)
     y = y - y.mean(axis=1, keepdims=True)
