@@ -1,4 +1,4 @@
-r"""Exponents and classes of steep and saturated functions of one variable: right, or undecided.
+r"""Exponents and classes of steep and saturated functions: right, or undecided.
 
 What an output cut into bins reveals is a lower bound of what it reveals (Jensen), also where values
 round to the same number: if :math:`\sum_b p_b\,\mathbb{E}[z|b]^2` is large, the exponent is 1. Even
@@ -56,6 +56,37 @@ def assert_right(texts: list[str]) -> None:
     assert seen > 0.5 * len(texts)
 
 
+def assert_right_of_several(texts: list[str], r: int) -> None:
+    """What a sample shows clearly, or excludes, is what the analysis says, or leaves open."""
+    from scipy.special import ndtri
+    from scipy.stats import qmc
+
+    z = ndtri(np.clip(qmc.Sobol(r, seed=1).random(1 << 18), 1e-12, 1 - 1e-12))
+    weight = np.full(len(z), 1 / len(z))
+    seen = 0
+    for text in texts:
+        f = numpy_function(text)
+        values, mirrored = (np.broadcast_to(f(list(s * z.T)), len(z)) for s in (1, -1))
+        found = analyze(text)
+        rounded = np.round(values, 9)
+        if np.ptp(rounded) == 0:
+            continue
+        strengths = [binned_strength(rounded, x, weight) for x in z.T]
+        correlations = [float(np.mean(values * x)) ** 2 / np.var(values) for x in z.T]
+        # At most 4000 bins of 2^18 points show 4000/2^18 where nothing is to be seen.
+        if max(strengths) > 0.05:
+            seen += 1
+            assert found.generative_exponent in (1, None), text
+        if max(correlations) > CLEARLY:
+            assert found.information_exponent in (1, None), text
+        if np.allclose(values, mirrored, rtol=1e-12, atol=1e-13):
+            seen += 1
+            assert found.generative_exponent != 1, text
+            assert found.information_exponent != 1, text
+            assert found.learnability != "trivial", text
+    assert seen > 0.5 * len(texts)
+
+
 @pytest.mark.stat
 def test_exponents_of_steep_functions():
     """Would catch: a sign of z that is seen in rounding, or an even form that is hidden."""
@@ -66,3 +97,10 @@ def test_exponents_of_steep_functions():
 @pytest.mark.parametrize("seed", range(2, 6))
 def test_exponents_of_more_steep_functions(seed):
     assert_right(draw_steep(1, 50, seed=seed))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(5))
+@pytest.mark.parametrize(("r", "count"), [(2, 90), (3, 50)])
+def test_exponents_of_steep_functions_of_several_variables(r, count, part):
+    assert_right_of_several(draw_steep(r, count)[part::5], r)
