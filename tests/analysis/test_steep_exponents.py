@@ -72,7 +72,8 @@ def assert_right_of_several(texts: list[str], r: int) -> None:
         if np.ptp(rounded) == 0:
             continue
         strengths = [binned_strength(rounded, x, weight) for x in z.T]
-        correlations = [float(np.mean(values * x)) ** 2 / np.var(values) for x in z.T]
+        centered = values - values.mean()
+        correlations = [float(np.mean(centered * x)) ** 2 / np.var(values) for x in z.T]
         # At most 4000 bins of 2^18 points show 4000/2^18 where nothing is to be seen.
         if max(strengths) > 0.05:
             seen += 1
