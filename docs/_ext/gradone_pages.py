@@ -1,8 +1,8 @@
-"""Parts of the site that the package knows better than we do: references, figures and the zoo.
+"""Parts of the site that the package knows better than we do: references, figures, claims, zoo.
 
 ``{cite}`` in a page links a key of `gradone.base.references` to the list of references; the
-directives ``reference-list``, ``figure-table`` and ``zoo-table`` print the tables. Docstrings of
-properties are protected from a rule of napoleon that is not ours.
+directives ``reference-list``, ``figure-table``, ``atlas-table`` and ``zoo-table`` print the
+tables. Docstrings of properties are protected from a rule of napoleon that is not ours.
 """
 
 import re
@@ -17,7 +17,7 @@ from sphinx.util.docutils import SphinxDirective, SphinxRole
 from gradone import zoo
 from gradone.base.references import Reference, references
 from gradone.charts import plain_text
-from gradone.gallery import FIGURES
+from gradone.gallery import FIGURES, Number, atlas
 
 logger = logging.getLogger(__name__)
 
@@ -124,6 +124,43 @@ class FigureTable(SphinxDirective):
         return [found]
 
 
+class AtlasTable(SphinxDirective):
+    """The claims of the literature, by family, with the verdicts of the last check."""
+
+    def run(self) -> list[nodes.Node]:
+        """Make one list for each family, after a line that says when it was checked."""
+        claims, last = atlas(), atlas().recorded()
+        count = Counter(row["verdict"] for row in last["claims"].values())
+        words = ", ".join(f"{number} {word}" for word, number in count.items())
+        head = f"{len(claims)} claims, checked on {last['date']} with gradone {last['version']}: "
+        found: list[nodes.Node] = [nodes.paragraph("", f"{head}{words}.")]
+        for family, entries in claims.families().items():
+            found += [nodes.rubric("", family.capitalize()), nodes.definition_list()]
+            for entry in entries:
+                found[-1] += self._item(entry, last["claims"][entry.name])
+        return found
+
+    def _item(self, entry, row) -> nodes.Node:
+        name = nodes.strong("", entry.name)
+        term = nodes.term("", "", name, nodes.Text(f"  {entry.kind}: {row['verdict']}"))
+        text = nodes.paragraph("", f"{entry.statement} ")
+        for i, key in enumerate(entry.cites):
+            text += [nodes.Text(", ")] * bool(i) + [link(key, self.env.docname)]
+        formula = nodes.math_block(entry.formula, entry.formula, number=None, nowrap=False)
+        body = nodes.definition("", text, formula, nodes.paragraph("", f"Regime: {entry.regime}."))
+        numbers = [
+            Number(one["name"], one["claimed"], one["measured"], one["error"])
+            for one in row["numbers"]
+        ]
+        if numbers:
+            body += nodes.paragraph("", "; ".join(map(str, numbers)) + ".")
+        if entry.why:
+            body += nodes.paragraph("", entry.why)
+        shown = entry.show.strip()
+        body += nodes.literal_block(shown, shown, language="python" if "import" in shown else "sh")
+        return nodes.definition_list_item("", term, body)
+
+
 def keep_colon(app, what, name, obj, options, lines):
     """Begin the docstring of a property with an empty comment.
 
@@ -145,5 +182,6 @@ def setup(app):
     app.add_role("cite", Cite())
     app.add_directive("reference-list", ReferenceList)
     app.add_directive("figure-table", FigureTable)
+    app.add_directive("atlas-table", AtlasTable)
     app.add_directive("zoo-table", ZooTable)
     return {"parallel_read_safe": False, "parallel_write_safe": True}

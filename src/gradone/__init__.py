@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from .experiments.spec import Experiment as Experiment
     from .experiments.watch import Monitor as Monitor
     from .experiments.watch import watch as watch
+    from .gallery import atlas as atlas
     from .report.network.probe import probe as probe
     from .report.study import study as study
     from .targets.activation import Activation as Activation
@@ -76,6 +77,7 @@ _PUBLIC = {
     "TooLarge": "base.errors",
     "Tree": "targets.hierarchical",
     "analyze": "analysis.analyze",
+    "atlas": "gallery",
     "cite": "base.references",
     "compare": "experiments.compare",
     "draw": "charts",

@@ -1,0 +1,91 @@
+"""Measurements behind the claims on depth: hierarchical targets and their learners."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from ...analysis.analyze import analyze
+from ...analysis.depth import checklist, energies, plateau, random_bias_energies, required_exponent
+from ...targets.hierarchical import Sight
+from ...theory import first_stage, first_stage_threshold, gram_levels
+from .._verdict import found, mean_of
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+Depth = Literal["lazy", "two_layer", "three_layer"]
+NAMES: tuple[Depth, ...] = ("lazy", "two_layer", "three_layer")
+
+
+def _sight(outer: str, inner: str, exponent: float = 0.5) -> Sight:
+    return Sight(outer=outer, inner=inner, exponent=exponent)
+
+
+def needed(**target: Any) -> xr.Dataset:
+    """Powers of d of the samples that a kernel, two and three layers need."""
+    known = _sight(**target)
+    return found(**{name: float(required_exponent(known, name)) for name in NAMES})
+
+
+def plateaus(kappa: float, **target: Any) -> xr.Dataset:
+    """Errors of a kernel, two and three layers at n = d**kappa."""
+    known = _sight(**target)
+    return found(**{name: plateau(known, kappa, name) for name in NAMES})
+
+
+def spectrum(**target: Any) -> xr.Dataset:
+    """Energies of the label in polynomials of the directions, by degree."""
+    phi = energies(_sight(**target), 4).phi
+    return found(**{f"degree_{q}": one for q, one in enumerate(phi, 1)})
+
+
+def exponent(**target: Any) -> xr.Dataset:
+    """The compositional information exponent."""
+    return found(cie=str(analyze(_sight(**target)).information_exponent))
+
+
+def threshold(score: Literal["gauss", "rank", "label"], **target: Any) -> xr.Dataset:
+    """Samples that the first layer needs, in units of d D."""
+    return found(n_c=first_stage_threshold(_sight(**target), score))
+
+
+def first_layer(d: int, n: int, **target: Any) -> xr.Dataset:
+    """Squared overlap of the first layer with the hidden directions."""
+    return found(overlap2=first_stage(_sight(**target), d=d, n=n).overlap2)
+
+
+def levels(q: int, degree: int) -> xr.Dataset:
+    """Eigenvalue of one degree of the first layer's Gram matrix in q dimensions, for relu."""
+    return found(level=gram_levels("relu(z)", q, degree)[degree].eigenvalue)
+
+
+def conditions(**target: Any) -> xr.Dataset:
+    """The conditions of the theorem that a target and a relu network do not meet."""
+    bias = target.pop("bias", 0.0)
+    known = _sight(**target)
+    rows = checklist(known, bias=bias) if bias else checklist(known)
+    return found(fail=" ".join(row.id for row in rows if row.verdict != "holds") or "none")
+
+
+def random_biases() -> xr.Dataset:
+    """Mean squared Hermite coefficients of relu with biases uniform on [-1, 1]."""
+    return found(**{f"c{j}": one for j, one in enumerate(random_bias_energies("relu(z)", 4))})
+
+
+def layers_run(d: int, n: int, replicates: int = 3) -> xr.Dataset:
+    """Test errors of three and of two layers on samples."""
+    from ...learners import Layerwise
+
+    known = _sight("tanh(3*h)", "He2(z)/2 + He3(z)/6")
+    errors: dict[str, list[float]] = {"three": [], "two": []}
+    for seed in range(replicates):
+        sample = known.sample(n=n + 4000, d=d, seed=seed)
+        for name, widths in (("three", None), ("two", (256,))):
+            chosen = {} if widths is None else {"widths": widths}
+            learner = Layerwise(random_state=seed, **chosen).fit(sample.X[:n], sample.y[:n])
+            gap = learner.predict(sample.X[n:]) - sample.y[n:]
+            errors[name].append(float(np.mean(gap**2)))
+    ratio = np.array(errors["three"]) / np.array(errors["two"])
+    return found(ratio=mean_of(ratio), three=mean_of(errors["three"]), two=mean_of(errors["two"]))

@@ -1,0 +1,160 @@
+"""Measurements behind the claims on giant steps: spikes, errors, spectra and staircases."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...algorithms.plan import plan
+from ...algorithms.predict import predict
+from ...analysis import csq_tolerance
+from ...analysis.analyze import analyze
+from ...base.estimate import Estimate
+from ...targets.target import Target
+from ...theory import best_neuron, first_step_overlap, optimal_step, risk_bounds
+from .._verdict import found, mean_of
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+def staircase(target: str) -> xr.Dataset:
+    """Subspaces that giant steps with n of the order of d learn, one after the other."""
+    known: Any = analyze(target)
+    steps = {f"after_{i}": str(space) for i, space in enumerate(known.staircase, 1)}
+    return found(**steps, count=float(len(known.staircase)), leap=str(known.leap_exponent))
+
+
+def plateaus(target: str) -> xr.Dataset:
+    """Errors after T giant steps with n and width of the order of 1, d and d**2."""
+    numbers: dict[str, float | str] = {}
+    for row in plan(target).staircase:
+        for power, error in enumerate(row.plateaus):
+            numbers[f"T{row.steps}_d{power}"] = float(error.value)
+        numbers[f"T{row.steps}_terms"] = str(row.terms[1])
+    return found(**numbers)
+
+
+def spike(target: str, noise: float = 0.0, **setting: Any) -> xr.Dataset:
+    """Outlier of the first gradient: singular value, alignment, threshold of the step."""
+    curve = predict(Target(target, noise=noise), "gradient_spike", **setting)
+    names = ("singular_value", "cosine2", "threshold")
+    return found(**{name: float(curve[name].values.flat[0]) for name in names if name in curve})
+
+
+def one_step(target: str, noise: float = 0.0, **setting: Any) -> xr.Dataset:
+    """Test and training error after one step, from theory."""
+    curve = predict(Target(target, noise=noise), "one_step", **setting)
+    numbers = {}
+    for name in ("test_mse", "train_mse"):
+        value, error = curve[name].values.flat[0], curve[f"{name}_err"].values.flat[0]
+        numbers[name] = Estimate(float(value), float(error))
+    return found(**numbers)
+
+
+def one_step_run(
+    target: str, d: int, readout_ratio: float, batch_ratio: float, noise: float = 0.0,
+    replicates: int = 16, **setting: Any,
+) -> xr.Dataset:  # fmt: skip
+    """Test error of a real step and a readout, divided by theory."""
+    from ...learners import GiantStep
+
+    known, errors = Target(target, noise=noise), []
+    width = setting.pop("width", d)
+    batch, rest = round(batch_ratio * d), round(readout_ratio * d)
+    for seed in range(replicates):
+        sample = known.sample(n=batch + rest + 4000, d=d, seed=seed)
+        X, y = sample.X[: batch + rest], sample.y[: batch + rest]
+        learner = GiantStep(
+            width, batch_size=batch, symmetric=False, bias_scale=0.0, standardize=False,
+            fit_intercept=False, random_state=seed, **setting,
+        ).fit(X, y)  # fmt: skip
+        new, labels = sample.X[batch + rest :], sample.y[batch + rest :]
+        errors.append(np.mean((learner.predict(new) - labels) ** 2))
+    theory = predict(
+        known, "one_step", readout_ratio=readout_ratio, batch_ratio=batch_ratio,
+        width=float(width), **setting,
+    ).test_mse.item()  # fmt: skip
+    return found(ratio=mean_of(np.array(errors) / theory), test_mse=mean_of(errors))
+
+
+def best_step(target: str, **setting: Any) -> xr.Dataset:
+    """The step and the ridge with the smallest error."""
+    best = optimal_step(target, **setting)
+    return found(step_size=best.at, ridge=float(best.ridge), test_mse=best.test_mse)
+
+
+def bounds(target: str, activation: str, strength: float) -> xr.Dataset:
+    """Bounds on the risk after a step on a large batch."""
+    both = risk_bounds(target, activation, strength)
+    return found(lower=both.lower, upper=both.upper)
+
+
+def neuron(target: str, activation: str) -> xr.Dataset:
+    """Error of the best single neuron, and whether it beats every linear function."""
+    best = best_neuron(target, activation)
+    return found(error=best.error, beats_linear=str(best.beats_linear))
+
+
+def spectrum(target: str, **setting: Any) -> xr.Dataset:
+    """Edge of the bulk of the features' covariance before and after the step, and the outlier."""
+    curve = predict(target, "feature_spectrum", **setting)
+    edge, top = curve.edge.values.ravel(), curve.largest_eigenvalue.values.ravel()
+    return found(edge_before=float(edge[0]), edge_after=float(edge[-1]), outlier=float(top[-1]))
+
+
+def several_steps(target: str, **setting: Any) -> xr.Dataset:
+    """Cosines of the successive gradients of a neuron with the directions of the target."""
+    curve = predict(target, "giant_steps", **setting)
+    cosines = curve.gradient_cosine.isel(neuron=-1).squeeze(drop=True)
+    cosines = cosines.transpose(..., "direction").values
+    return found(**{
+        f"g{t + 1}_z{k + 1}": float(abs(cosines[t, k]))
+        for t in range(cosines.shape[0]) for k in range(cosines.shape[1])
+    })  # fmt: skip
+
+
+def several_steps_run(target: str, d: int, n: int, steps: int, **setting: Any) -> xr.Dataset:
+    """Share of each direction in the span that the learner names after its steps."""
+    from ...learners import GiantStep
+
+    known, shares = Target(target), []
+    for seed in range(12):
+        sample = known.sample(n=n, d=d, seed=seed)
+        learner = GiantStep(200, steps=steps, random_state=seed, **setting).fit(sample.X, sample.y)
+        rows = learner.directions_
+        span = rows.T if len(rows) == 0 else np.linalg.qr(rows.T)[0]
+        shares.append(((sample.W_star @ span) ** 2).sum(1))
+    table = np.array(shares)
+    return found(**{f"z{k + 1}": mean_of(table[:, k]) for k in range(table.shape[1])})
+
+
+def leap_transition(target: str, d: int, powers: list[float], **setting: Any) -> xr.Dataset:
+    """Overlap of neurons with the subspace after one step with n = d**power samples."""
+    n = [round(d**power) for power in powers]
+    curve = first_step_overlap(target, d=d, n=n, **setting)
+    overlaps = curve.subspace_overlap.values.ravel()
+    return found(
+        **{f"at_{p:g}".replace(".", "_"): float(m) for p, m in zip(powers, overlaps, strict=True)}
+    )
+
+
+def correlation_queries(d: int, order: int, queries: float) -> xr.Dataset:
+    """Squared tolerance below which correlation queries must be answered."""
+    return found(tolerance2=csq_tolerance(d, order, queries=queries))
+
+
+def transfer(d: int, labels: int, n: int) -> xr.Dataset:
+    """Error on a second target with few labels, on features that a first target has taught."""
+    from ...learners import ResidualStep
+
+    first, second, errors = Target("z1*z2"), Target("He2(z1) + z2"), []
+    for seed in range(12):
+        sample = first.sample(n=n, d=d, seed=seed)
+        network = ResidualStep(200, random_state=seed).fit(sample.X, sample.y)
+        X = np.random.default_rng(seed).standard_normal((labels + 2000, d))
+        y = second(X @ sample.W_star.T)
+        network = network.refit_readout(X[:labels], y[:labels])
+        errors.append(1 - network.score(X[labels:], y[labels:]))
+    return found(error=mean_of(errors))
