@@ -446,7 +446,8 @@ def test_a_large_bulk_is_warned_of_with_the_size_of_the_bias():
 @pytest.mark.parametrize(
     ("target", "more", "error", "message"),
     [
-        ("z1*z2", {}, gd.OutOfRegime, "depends on 2 directions.*Theories that do:.*'giant_steps'"),
+        ("z1*z2 + z3*z4", {}, gd.OutOfRegime, "depends on 4 directions, and .* covers 3"),
+        ("z1 + z1*z2", {"activation": "relu(z)"}, gd.OutOfRegime, "second spike.*odd activation"),
         ("z + z**2", {"activation": "relu(z)"}, gd.OutOfRegime, "second spike.*odd activation"),
         ("z", {"activation": "He2(z)"}, gd.OutOfRegime, "no linear part, c_1 = 0"),
         ("z", {"activation": "sign(z)"}, gd.OutOfRegime, "jumps"),

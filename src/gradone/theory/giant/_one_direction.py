@@ -1,4 +1,4 @@
-"""Targets of one direction, in whatever variables they are typed."""
+"""Targets of one direction or few, in whatever variables they are typed."""
 
 from __future__ import annotations
 
@@ -7,9 +7,20 @@ from ...targets.target import Target
 from .._registry import Theory
 
 
+def directions_used(target: Target) -> int:
+    """Number of directions that a target depends on.
+
+    Examples
+    --------
+    >>> directions_used(Target("tanh(3*z1 - 4*z2)")), directions_used(Target("z1*z3"))
+    (1, 2)
+    """
+    return len(natural_frame(target.joint, target.q).rows) - target.q
+
+
 def one_direction_obstacle(target: Target) -> str | None:
     """Why a theory of targets of one direction does not cover a target, or None."""
-    used = len(natural_frame(target.joint, target.q).rows) - target.q
+    used = directions_used(target)
     if used > 1:
         return f"the target depends on {used} directions, and the theory of one step covers one"
     if used == 0:
@@ -32,6 +43,18 @@ def one_direction(target: Target) -> Target:
         return target
     framed = natural_frame(target.joint, target.q)
     return Target.of(framed.expression, target.noise, latent=target.q)
+
+
+def in_its_directions(target: Target) -> Target:
+    """The same target with no more variables than directions.
+
+    Examples
+    --------
+    >>> in_its_directions(Target("sin(z2)")), in_its_directions(Target("z1 + z1*z2"))
+    (Target('sin(z1)'), Target('z1 + z1*z2'))
+    """
+    used = directions_used(target)
+    return target if used == target.r else one_direction(target)
 
 
 class OneDirectionTheory(Theory):

@@ -30,8 +30,9 @@ of the row norms by the step, zero for the spiked model. With the overlaps
 .. math:: \mathrm{res} = \mathbb{E}[y^2|\kappa] - 2\,\mathrm{mean}\,h + \mathrm{mean}^2
           - 2 h_1\sum_j\mu_1^j\psi_j + \sum\mu_1^j\mu_1^lQ_{jl} + \sum(\mu_2^j)^2q_j      [OS-6]
 
-is linear in Q and q, and these are linear in the residual; then ``test`` is E[res] and ``train`` is
-:math:`\mathbb{E}[\mathrm{res}\,D^2]`.
+(a target of several directions has one :math:`\psi_k` and one :math:`h_k` for each of them, whose
+products are added [OS-14]) is linear in Q and q, and these are linear in the residual; then
+``test`` is E[res] and ``train`` is :math:`\mathbb{E}[\mathrm{res}\,D^2]`.
 """
 
 from __future__ import annotations
@@ -42,12 +43,14 @@ import numpy as np
 
 from ...targets.activation import Activation
 from ...targets.target import Target
-from ._one_step_spike import Spike, link_function
+from ._one_step_labels import Labels, labels_given
+from ._one_step_spike import Spike
 from ._readout_law import ReadoutLaw
 from ._smeared import line_rule, reach, window
 
 TOLERANCE = 1e-13
 MAX_ITER = 100_000
+_FINEST = 2  # resolution in kappa from which on a cloud of labels is the larger error
 
 
 @dataclass(frozen=True)
@@ -60,9 +63,9 @@ class Fields:
         Weights of the rule.
     mean, slope, rest, mode : ndarray (J, K)
         mu_0, mu_1, mu_2^2 and chi of the activation [OS-3].
-    label, label_slope, label_square : ndarray (K,)
-        Means of the label given kappa: h = E[y], h_1 = E[y x] with x the part of the target's
-        direction orthogonal to the spike, and E[y^2].
+    label : Labels
+        Means of the label given kappa: h = E[y], h_k = E[y x_k] with x_k the parts of the target's
+        directions orthogonal to the spike, and E[y^2].
     scales, shares : ndarray (J,)
         Squared norms of the bulk and shares of the values of the second layer.
     """
@@ -72,9 +75,7 @@ class Fields:
     slope: np.ndarray
     rest: np.ndarray
     mode: np.ndarray
-    label: np.ndarray
-    label_slope: np.ndarray
-    label_square: np.ndarray
+    label: Labels
     scales: np.ndarray
     shares: np.ndarray
 
@@ -87,8 +88,10 @@ class Readout:
     ----------
     test, train : float
         Mean squared errors, label noise included.
-    m, zeta, psi, q : ndarray (J,)
-        Overlaps of the readout with the ones, W v and W theta_perp, and its squared norm.
+    m, zeta, q : ndarray (J,)
+        Overlaps of the readout with the ones and with W v, and its squared norm.
+    psi : ndarray (J, L)
+        Overlaps with W x_k, for each direction of the target.
     Q, V1 : ndarray (J, J)
         Products of the readout with the bulk, and the traces of the resolvent.
     V2 : ndarray (J,)
@@ -135,14 +138,11 @@ def fields(
     """
     gamma = spike.alignment
     blur = float(np.sqrt(max(1 - gamma * gamma, 0.0)))
-    kinks = [k / gamma for k in target.regression.kinks] if gamma else []
     radius = max(reach(target.regression), reach(activation.expression))
-    kappa, weights = line_rule(level, radius, kinks, abs(blur / gamma) if gamma else 0.0)
-    label = window(link_function(target), gamma * kappa, blur, level)
-    noise: float | np.ndarray = target.noise
-    if target.q:  # its variance depends on z, so that kappa tells something about it
-        variance = Activation.of(target.conditional_variance)
-        noise = noise + window(variance, gamma * kappa, blur, level).mean
+    kinks = [k / gamma for k in target.regression.kinks] if gamma and target.r == 1 else []
+    fineness = level if target.r == 1 else min(level, _FINEST)
+    kappa, weights = line_rule(fineness, radius, kinks, abs(blur / gamma) if gamma else 0.0)
+    label = labels_given(target, gamma, kappa, level)
     rows = []
     for u, c in zip(layer.values, spike.scales, strict=True):
         w = window(activation, spike.strength * u * kappa, float(np.sqrt(c)), level)
@@ -152,9 +152,7 @@ def fields(
         rows.append((w.mean, slope, rest, kappa * slope + stretch * w.second / c))  # [OS-3]
     mean, slope, rest, mode = (np.array(part) for part in zip(*rows, strict=True))
     return Fields(
-        weights, mean, slope, rest, mode,
-        label.mean, label.first, label.square + noise,
-        spike.scales, layer.shares,
+        weights, mean, slope, rest, mode, label, spike.scales, layer.shares
     )  # fmt: skip
 
 
@@ -174,12 +172,13 @@ def solve_readout(
     S = f.scales * beta * V2
     m, zeta = _along_spike(f, weighted, S, V2, width)
     mean = m @ f.mean + zeta @ f.mode
-    psi_hat = f.slope @ (weighted * f.label_slope)
+    psi_hat = f.slope @ (weighted * f.label.slopes).T
     psi = beta * V1 @ psi_hat
-    base = f.label_square + mean * (mean - 2 * f.label) - 2 * (psi @ f.slope) * f.label_slope
+    along = ((psi.T @ f.slope) * f.label.slopes).sum(axis=0)
+    base = f.label.square + mean * (mean - 2 * f.label.mean) - 2 * along
     zeta_hat = zeta / S
     force = f.scales * beta * zeta_hat**2 + m**2 / (width * V2**2)
-    drive = np.concatenate([beta * np.outer(psi_hat, psi_hat).ravel(), force])
+    drive = np.concatenate([beta * (psi_hat @ psi_hat.T).ravel(), force])
     Q, q = _norms(f, weighted * D, base, drive, C, tau, beta)
     residual = base + ((Q @ f.slope) * f.slope).sum(axis=0) + q @ f.rest  # [OS-6]
     return Readout(
@@ -201,7 +200,7 @@ def _along_spike(
     J, root = len(S), np.sqrt(weighted)
     rows = np.vstack([f.mean * root, f.mode * root]).T
     penalty = np.diag(np.sqrt(np.concatenate([1 / (width * V2), 1 / S])))
-    known = np.concatenate([f.label * root, np.zeros(2 * J)])
+    known = np.concatenate([f.label.mean * root, np.zeros(2 * J)])
     found = np.linalg.lstsq(np.vstack([rows, penalty]), known, rcond=1e-14)[0]
     return found[:J], found[J:]
 

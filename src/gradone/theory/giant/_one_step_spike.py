@@ -61,14 +61,15 @@ class ActivationMoments:
 
 @dataclass(frozen=True)
 class LinkMoments:
-    r"""Gaussian means of a target of one direction.
+    r"""Gaussian means of a target.
 
     Parameters
     ----------
     mean, square : float
         :math:`\mathbb{E}g`, :math:`\mathbb{E}[g^2]`, without noise.
     linear, quadratic : float
-        :math:`\mathbb{E}[g\,\mathrm{He}_k]` for k = 1, 2.
+        :math:`\mathbb{E}[g\,\mathrm{He}_k]` for k = 1, 2; of several directions the norm of the
+        tensor.
     error : float
         Bound on the errors of all.
     """
@@ -127,7 +128,7 @@ def activation_moments(activation: Activation) -> ActivationMoments:
 
 @lru_cache(maxsize=128)
 def link_moments(target: Target) -> LinkMoments:
-    """Gaussian means of a target of one direction.
+    """Gaussian means of a target.
 
     Examples
     --------
@@ -136,15 +137,31 @@ def link_moments(target: Target) -> LinkMoments:
     (0.6065307, 0.4323324, 0.0644529)
     """
     expansion = target.hermite(2)
-    found = [
-        target.joint.mean(),
-        target.joint.second_moment(),
-        expansion.coefficient(1),
-        expansion.coefficient(2),
-    ]
+    moments = [target.joint.mean(), target.joint.second_moment()]
+    if target.r == 1:
+        moments += [expansion.coefficient(1), expansion.coefficient(2)]
+    else:
+        tensors = [expansion.tensor(k) for k in (1, 2)]
+        moments += [
+            Estimate(float(np.linalg.norm(t.value)), float(np.linalg.norm(t.error)))
+            for t in tensors
+        ]
     # A coefficient that is zero but for rounding would be a direction of its own in a large batch.
-    mean, square, linear, quadratic = (0.0 if e.is_zero else e.value for e in found)
-    return LinkMoments(mean, square, linear, quadratic, max(e.error for e in found))
+    mean, square, linear, quadratic = (0.0 if e.is_zero else e.value for e in moments)
+    return LinkMoments(mean, square, linear, quadratic, max(e.error for e in moments))
+
+
+def direction_of(target: Target) -> np.ndarray:
+    """Unit vector of the linear part of a target; the first axis if it has none.
+
+    Examples
+    --------
+    >>> direction_of(Target("3*z1 - 4*z2 + z1*z2"))
+    array([ 0.6, -0.8])
+    """
+    linear = np.atleast_1d(target.hermite(1).tensor(1).value)
+    size = float(np.linalg.norm(linear))
+    return linear / size if size > _ZERO else np.eye(target.r)[0]
 
 
 @dataclass(frozen=True)
@@ -218,7 +235,7 @@ def spike_obstacle(target: Target, activation: Activation) -> str | None:
     if abs(sigma.second) > _ZERO and abs(g.quadratic) > _ZERO:
         return (
             f"the activation and the target both have a quadratic part (c_2 = {sigma.second:.3g}, "
-            f"E[g He2] = {g.quadratic:.3g}), which adds a second spike that is not covered; an odd "
-            "activation such as tanh(z) has none"
+            f"|E[g He2]| = {abs(g.quadratic):.3g}), which adds a second spike that is not covered; "
+            "an odd activation such as tanh(z) has none"
         )
     return None

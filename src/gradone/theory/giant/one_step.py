@@ -13,8 +13,8 @@ from ...base.curves import curve
 from ...base.errors import BadData
 from ...targets.activation import Activation
 from ...targets.target import Target
-from .._registry import THEORIES, refusal
-from ._one_direction import OneDirectionTheory, one_direction
+from .._registry import THEORIES, Theory, refusal
+from ._one_direction import directions_used, in_its_directions
 from ._one_step_model import KnownBias, OneStep, Point, Variant
 from ._one_step_small import small_spike, small_step_point
 from ._one_step_spike import read_activation, spike_obstacle
@@ -34,10 +34,11 @@ _ANSWERS = ("test_mse", "excess_mse", "train_mse", *LABELS)
 _ERRORS = tuple(f"{name}_err" for name in _ANSWERS)
 # Relative bias from which on a warning is given.
 _NOTABLE = 0.02
+_MOST_DIRECTIONS = 3
 
 
 @THEORIES.add("one_step")
-class OneStepTheory(OneDirectionTheory):
+class OneStepTheory(Theory):
     r"""Test and training error after one giant step and a ridge readout on fresh samples.
 
     The step turns the first layer into a bulk with a spike, :math:`W_1 \simeq W + r\,uv^\top`
@@ -117,10 +118,21 @@ class OneStepTheory(OneDirectionTheory):
     answers = _ANSWERS
     axes = ("readout_ratio",)
     numerics = 2
-    regime = (
-        "d, n, width and batch -> infinity in proportion; one direction; unit rows; fresh readout"
-    )
+    regime = "d, n, width and batch -> infinity in proportion; r <= 3; unit rows; fresh readout"
     cites = ("cui2024asymptotics", "ba2022onestep")
+    latent = True
+
+    def obstacle(self, target: Target) -> str | None:
+        """Why the theory does not cover a target, or None."""
+        used = directions_used(target)
+        if used > _MOST_DIRECTIONS:
+            return (
+                f"the target depends on {used} directions, and the theory of one step covers "
+                f"{_MOST_DIRECTIONS}"
+            )
+        if used == 0:
+            return "the target is a constant, so there is nothing to learn"
+        return None
 
     def predict(
         self,
@@ -138,7 +150,7 @@ class OneStepTheory(OneDirectionTheory):
         scaling: Literal["giant", "small"] = "giant",
     ) -> xr.Dataset:
         """Errors at every point of the grid."""
-        sigma, link = read_activation(activation), one_direction(target)
+        sigma, link = read_activation(activation), in_its_directions(target)
         if scaling not in ("giant", "small"):
             raise BadData(f"scaling must be 'giant' or 'small', got {scaling!r}")
         if scaling == "giant" and (reason := spike_obstacle(link, sigma)):

@@ -131,7 +131,7 @@ def order_parameters(
     gaps = [np.abs(getattr(fine, name) - getattr(coarse, name)).max() for name in names]
     return OrderParameters(
         values=model.layer.values, shares=model.layer.shares,
-        m=fine.m, zeta=fine.zeta, psi=fine.psi, q1=fine.Q, q2=fine.q,
+        m=fine.m, zeta=fine.zeta, psi=fine.psi[:, 0], q1=fine.Q, q2=fine.q,
         B=model.spike.stretch if variant == "gradient" else 0.0,
         error=float(max(gaps)) + 10 * (fine.error + model.spike.error),
         test_mse=Estimate(point.test, point.test_error, "quadrature"),
