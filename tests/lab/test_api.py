@@ -53,6 +53,13 @@ def test_verdicts_are_those_of_python(web: httpx.Client, target: str) -> None:
     assert found.json()["analysis"] == json.loads(json.dumps(gd.analyze(known).to_dict()))
 
 
+def test_the_claims_of_the_atlas_have_their_verdicts(web: httpx.Client) -> None:
+    found = {one["name"]: one for one in web.get("/api/atlas").json()}
+    assert list(found) == list(gd.atlas())
+    assert found["phase-retrieval"]["verdict"] == "holds"
+    assert found["phase-retrieval"]["show"] == 'gradone analyze "z**2"'
+
+
 def test_plans_are_those_of_python(web: httpx.Client) -> None:
     sizes = {"d": 300, "n": 2000, "width": 100}
     found = web.get("/api/plan", params={"target": "z1*z2", **sizes}).json()

@@ -13,6 +13,7 @@ from .desk import Desk
 from .schemas import (
     ASKED,
     TYPES,
+    ClaimEntry,
     Client,
     Curve,
     Noise,
@@ -67,6 +68,26 @@ async def the_zoo() -> list[ZooEntry]:
             noise=e.noise,
         )
         for e in zoo().entries.values()
+    ]
+
+
+@router.get("/atlas")
+async def the_atlas() -> list[ClaimEntry]:
+    """Claims of the literature, and whether they hold here."""
+    from ..gallery import atlas  # the lab starts sooner without the room of figures
+
+    claims = atlas()
+    last = claims.recorded()["claims"]
+    return [
+        ClaimEntry(
+            family=e.family,
+            name=e.name,
+            kind=e.kind,
+            statement=e.statement,
+            show=e.show.strip(),
+            verdict=last[e.name]["verdict"],
+        )
+        for e in claims.values()
     ]
 
 

@@ -80,6 +80,17 @@ class ZooEntry(BaseModel):
     noise: float
 
 
+class ClaimEntry(BaseModel):
+    """A claim of the literature, with the verdict of the last check."""
+
+    family: str
+    name: str
+    kind: str
+    statement: str
+    show: str
+    verdict: str
+
+
 class Verdict(BaseModel):
     """What is known about a target."""
 

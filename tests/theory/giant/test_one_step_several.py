@@ -11,27 +11,35 @@ from gradone.theory.giant._one_step_labels import labels_given
 from .direct_step import within
 
 SETTING = {
-    "readout_ratio": 2.0, "batch_ratio": 8.0, "step_size": 2.0, "ridge": 0.1,
+    "readout_ratio": 4.0, "batch_ratio": 20.0, "step_size": 4.0, "ridge": 0.1,
     "activation": "tanh(z)", "readout": "ones",
 }  # fmt: skip
+
+
+def wave(z):
+    """Factor of z2 that is even in the spike, as the slope of tanh is: the readout sees it."""
+    return (np.cos(2 * z[:, 0]) - np.exp(-2)) * z[:, 1]
+
+
 TARGETS = {
-    "z1 + z1*z2": (lambda z: z[:, 0] + z[:, 0] * z[:, 1]),
+    "z1 + (cos(2*z1) - exp(-2))*z2": (lambda z: z[:, 0] + wave(z)),
     "sin(z1) + He3(z2)/6": (lambda z: np.sin(z[:, 0]) + (z[:, 1] ** 3 - 3 * z[:, 1]) / 6),
-    "tanh(z1) + z2/2 + sin(z1)*sin(z2)": (
-        lambda z: np.tanh(z[:, 0]) + z[:, 1] / 2 + np.sin(z[:, 0]) * np.sin(z[:, 1])
+    "sin(z1) + (cos(2*z1) - exp(-2))*z2 + sin(z1)*z2*z3": (
+        lambda z: np.sin(z[:, 0]) + wave(z) + np.sin(z[:, 0]) * z[:, 1] * z[:, 2]
     ),
-    "sign(z1) + sin(z1)*z2*z3": (lambda z: np.sign(z[:, 0]) + np.sin(z[:, 0]) * z[:, 1] * z[:, 2]),
+    "sign(z1) + (cos(2*z1) - exp(-2))*z2": (lambda z: np.sign(z[:, 0]) + wave(z)),
 }
+SMALL = list(TARGETS)[::2]
 
 
 def network_errors(rng, link, d):
     """Test and training error of a network that makes the step, by plain matrix products."""
     W = rng.standard_normal((d, d))
     W /= np.linalg.norm(W, axis=1)[:, None]
-    batch, fresh, new = (rng.standard_normal((n, d)) for n in (8 * d, 2 * d, 4000))
+    batch, fresh, new = (rng.standard_normal((n, d)) for n in (20 * d, 4 * d, 4000))
     values = np.tanh(batch @ W.T)
     residual = link(batch) - values.mean(axis=1)
-    W = W + 2.0 * ((1 - values**2) * residual[:, None]).T @ batch / len(batch)
+    W = W + 4.0 * ((1 - values**2) * residual[:, None]).T @ batch / len(batch)
     F = np.tanh(fresh @ W.T) / math.sqrt(d)
     a = np.linalg.solve(F.T @ F + 0.1 * np.eye(d), F.T @ link(fresh))
     miss = link(new) - np.tanh(new @ W.T) @ a / math.sqrt(d)
@@ -65,9 +73,8 @@ def test_a_linear_part_across_two_axes_is_one_direction():
 
 def test_jumps_are_covered_within_the_stated_error():
     """A parity across the spike is noise of variance one; a cloud integrates its jumps."""
-    setting = SETTING | {"batch_ratio": 4.0}
-    found = gd.predict("sin(z1) + sign(z2*z3)", "one_step", **setting)
-    noise = gd.predict(gd.Target("sin(z)", noise=1.0), "one_step", **setting)
+    found = gd.predict("sin(z1) + sign(z2*z3)", "one_step", **SETTING)
+    noise = gd.predict(gd.Target("sin(z)", noise=1.0), "one_step", **SETTING)
     error = abs(found.test_mse.item() - noise.test_mse.item())
     assert error <= 3 * found.test_mse_err.item() + 1e-9
     assert found.test_mse_err.item() < 0.01
@@ -89,9 +96,9 @@ def test_noise_inside_the_link_is_averaged():
 
 
 @pytest.mark.stat
-@pytest.mark.parametrize("text", ["z1 + z1*z2", "tanh(z1) + z2/2 + sin(z1)*sin(z2)"])
+@pytest.mark.parametrize("text", SMALL)
 def test_networks_follow_the_theory(rng, text):
-    """Would catch: the slopes h_k of the directions beside the spike left out (test error + 8 %)."""
+    """Would catch: the slopes h_k beside the spike left out (16 % in the first case)."""
     check(rng, text, d=200, runs=16)
 
 

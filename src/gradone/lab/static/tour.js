@@ -26,6 +26,7 @@ async function show() {
   byId("tour-text").replaceChildren(...page.text.map((one) => element("p", {}, ...scripted(one))));
   byId("tour-papers").textContent = page.papers;
   buttons(number, page);
+  claims(page, turn);
   byId("tour-formula").replaceChildren();
   const moved = { ...page.sliders };
   let headline = "";
@@ -82,6 +83,18 @@ async function example(number, page, sliders, turn, headline) {
   } catch (error) {
     if (turn === latest) tell(place, error);
   }
+}
+
+/** What the papers of the page claim, and whether it holds here: the atlas. */
+async function claims(page, turn) {
+  const place = byId("tour-claims");
+  place.replaceChildren();
+  const found = (await ask("tour claims", "/api/atlas")).filter((one) => one.family === page.family);
+  if (turn !== latest) return;
+  place.replaceChildren(
+    element("summary", {}, `${found.length} claims of the papers, each checked by numbers`),
+    element("ul", {}, ...found.map((one) => element("li", {}, `${one.statement} (${one.kind}: ${one.verdict})`))),
+  );
 }
 
 function steps(number) {

@@ -3,6 +3,7 @@
 export const PAGES = [
   {
     title: "Lazy is polynomial fitting",
+    family: "lazy",
     target: "z1 + He2(z1)/2 + He3(z1)/4",
     theories: ["dot_kernel_ridge"],
     top: 3.4,
@@ -21,6 +22,7 @@ export const PAGES = [
   },
   {
     title: "One giant step",
+    family: "giant",
     target: "tanh(2*z)",
     theories: ["random_features", "giant_step"],
     top: 20,
@@ -47,6 +49,7 @@ export const PAGES = [
   },
   {
     title: "The staircase",
+    family: "giant",
     target: "z1 + z1*z2",
     theories: ["giant_steps"],
     top: 8,
@@ -66,6 +69,7 @@ export const PAGES = [
   },
   {
     title: "Easy and hard",
+    family: "bayes",
     target: "sign(z1*z2)",
     theories: ["bayes_amp"],
     top: 6,
@@ -86,6 +90,7 @@ export const PAGES = [
   },
   {
     title: "Reuse breaks the curse",
+    family: "sgd",
     target: "He3(z)",
     theories: ["sgd", "extragradient"],
     top: 60,
@@ -117,6 +122,7 @@ export const PAGES = [
   },
   {
     title: "Depth",
+    family: "depth",
     target: "sight",
     theories: ["dot_kernel_ridge", "two_layers", "layerwise"],
     top: 3.4,
