@@ -226,8 +226,8 @@ def atlas(family: str | None = None, claim: str | None = None) -> Atlas:
     --------
     >>> import gradone as gd
     >>> verdicts = gd.atlas("bayes", "parity-threshold").check()
-    >>> print(verdicts["parity-threshold"].numbers[0])
-    alpha_c: claimed 2.4674, measured 2.4674
+    >>> verdicts["parity-threshold"].word
+    'holds'
     """
     if family is not None and family not in FAMILIES:
         raise BadData(

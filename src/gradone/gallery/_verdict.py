@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -65,6 +65,37 @@ def mean_of(runs: Any) -> Estimate:
     runs = np.asarray(runs, dtype=float)
     spread = runs.std(ddof=1) / np.sqrt(runs.size)
     return Estimate(float(runs.mean()), float(t.ppf(0.995, runs.size - 1) * spread), "monte_carlo")
+
+
+def median_of(runs: Any) -> Estimate:
+    """Median over independent runs, some of which may be infinite; its spread is from quartiles.
+
+    Examples
+    --------
+    >>> median_of([1.0, 2.0, 3.0, 4.0, float("inf")]).value
+    3.0
+    """
+    import numpy as np
+
+    low, middle, high = np.quantile(runs, [0.25, 0.5, 0.75], method="nearest")
+    spread = 1.2533 * (high - low) / 1.349 / np.sqrt(np.size(runs))  # as for a Gaussian law
+    return Estimate(float(middle), float(2.576 * spread), "monte_carlo")
+
+
+def slope_of(x: Any, numbers: Sequence[Estimate]) -> Estimate:
+    """Slope of the straight line through numbers with errors, all of which count alike.
+
+    Examples
+    --------
+    >>> slope_of([0.0, 1.0, 2.0], [Estimate(1.0, 0.1), Estimate(3.0, 0.1), Estimate(5.0, 0.1)])
+    2.00 ± 7e-02 (monte_carlo)
+    """
+    import numpy as np
+
+    x = np.asarray(x, dtype=float) - np.mean(x)
+    y, error = np.array([(one.value, one.error) for one in numbers]).T
+    size = float(x @ x)
+    return Estimate(float(x @ y) / size, float(np.linalg.norm(x * error)) / size, "monte_carlo")
 
 
 @dataclass(frozen=True)
