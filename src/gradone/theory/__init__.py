@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .depth.gram_levels import gram_levels as gram_levels
     from .depth.label_weighted_edges import label_weighted_edges as label_weighted_edges
     from .giant._one_step_model import KnownBias as KnownBias
+    from .giant.conditional_equivalent import conditional_equivalent as conditional_equivalent
     from .giant.first_step_overlap import first_step_overlap as first_step_overlap
     from .giant.optimal_step import optimal_ridge as optimal_ridge
     from .giant.optimal_step import optimal_step as optimal_step
@@ -41,6 +42,7 @@ _PUBLIC = {
     "OrderParameters": "giant.order_parameters",
     "amp_thresholds": "bayes.amp_thresholds",
     "best_neuron": "giant.risk_bounds",
+    "conditional_equivalent": "giant.conditional_equivalent",
     "first_stage": "depth.first_stage",
     "first_stage_threshold": "depth.first_stage_threshold",
     "first_step_overlap": "giant.first_step_overlap",

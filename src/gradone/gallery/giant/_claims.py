@@ -12,7 +12,13 @@ from ...analysis import csq_tolerance
 from ...analysis.analyze import analyze
 from ...base.estimate import Estimate
 from ...targets.target import Target
-from ...theory import best_neuron, first_step_overlap, optimal_step, risk_bounds
+from ...theory import (
+    best_neuron,
+    conditional_equivalent,
+    first_step_overlap,
+    optimal_step,
+    risk_bounds,
+)
 from .._verdict import found, mean_of
 
 if TYPE_CHECKING:
@@ -158,3 +164,17 @@ def transfer(d: int, labels: int, n: int) -> xr.Dataset:
         network = network.refit_readout(X[:labels], y[:labels])
         errors.append(1 - network.score(X[labels:], y[labels:]))
     return found(error=mean_of(errors))
+
+
+def conditional_coefficients(activation: str, u: float, **setting: Any) -> xr.Dataset:
+    """Conditional mean, slope and noise of a feature after the step."""
+    one = conditional_equivalent(activation, u, **setting).isel(u=0)
+    names = ("mu_0", "mu_1", "mu_star")
+    return found(**{name: Estimate(one[name].item(), one[f"{name}_err"].item()) for name in names})
+
+
+def several_directions(target: str, **setting: Any) -> xr.Dataset:
+    """Test error after one step on a target of several directions, from theory."""
+    curve = predict(target, "one_step", **setting)
+    value, error = curve.test_mse.item(), curve.test_mse_err.item()
+    return found(test_mse=Estimate(value, error), alignment=curve.alignment.item())
