@@ -5,8 +5,8 @@ import gradone as gd
 NAMES = """
 Activation Algorithm Analysis BadData Chart Committee Estimate Experiment GradoneError Might
 Monitor NotConverged OutOfRegime Panels Plan QuadraticForms Sample Sight Student Target TargetError
-TargetSyntaxError TooLarge Tree __version__ analyze atlas cite compare draw inputs plan predict probe run
-simulate study watch zoo
+TargetSyntaxError TooLarge Tree __version__ analyze atlas cite compare draw inputs plan predict
+probe run simulate study watch zoo
 """.split()
 
 
