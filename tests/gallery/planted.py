@@ -50,6 +50,8 @@ PLANTED: Mapping[str, Callable] = {
     "kernel-spectrum-depth": scaled("level", 1.5),
     "learned-terms": scaled("excess_mse", 1.3, "simulation:"),
     "residual-step": scaled("test_mse", 0.6, "simulation:dot_kernel_ridge"),
+    "optimizer-batches": scaled("push", 1.2),
+    "optimizer-escape": scaled("overlap", 1.2),
     "reused-batch": scaled("overlap", 1.1),
     "sgd-exponents": scaled("steps", 1.5),
     "staircase-steps": scaled("share", 1.3),
