@@ -58,7 +58,7 @@ def test_numbers_do_not_depend_on_threads_blocks_or_later_steps(monkeypatch):
     np.testing.assert_array_equal(more.overlap[:5], reference.overlap)
     longer = run(steps=400, record=[100, 300])
     np.testing.assert_array_equal(longer.norm, reference.norm)
-    monkeypatch.setattr("gradone.dynamics._chain._NUMBERS", 64)
+    monkeypatch.setattr("gradone.dynamics._chain.NUMBERS", 64)
     np.testing.assert_array_equal(run(record=[100, 300]).overlap, reference.overlap)
     assert not np.array_equal(run(seed=1, record=[300]).overlap, reference.overlap[:, 1:])
 
@@ -66,7 +66,7 @@ def test_numbers_do_not_depend_on_threads_blocks_or_later_steps(monkeypatch):
 def test_batches_do_not_depend_on_blocks(monkeypatch):
     batch = {"batch_size": 7, "steps": 30, "record": [10, 30], "step_size": 0.02}
     reference = run(**batch)
-    monkeypatch.setattr("gradone.dynamics._chain._NUMBERS", 64)
+    monkeypatch.setattr("gradone.dynamics._chain.NUMBERS", 64)
     np.testing.assert_allclose(run(**batch).norm, reference.norm, rtol=1e-12)
 
 

@@ -14,14 +14,15 @@ from ..base.seeds import stream
 from ..targets.optimizers import Schedule
 from ..targets.target import Target
 from ..targets.training import TrainedStudent
+from ._blocks import Blocks
 from ._compile import compiled_chain, kind_of_chain
 from ._start import start_factors
 
-_STREAMS = (
+STREAMS = (
     ("data", "coordinates"), ("data", "lengths"), ("data", "outside"), ("noise", "noise"),
     ("latent", "latent"),
 )  # fmt: skip
-_NUMBERS = 1 << 16  # random numbers of one block: they stay in the cache of the processor
+NUMBERS = 1 << 16  # random numbers of one block: they stay in the cache of the processor
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,8 @@ class Problem:
         Input dimension, number of updates, seed.
     marks : ndarray of int
         Increasing numbers of updates after which the state is kept.
+    blocks : Blocks, optional
+        Eigenvalues of the covariance of the inputs; None if all are one.
     """
 
     target: Target
@@ -46,6 +49,7 @@ class Problem:
     steps: int
     seed: int
     marks: np.ndarray
+    blocks: Blocks | None = None
 
     def slower(self, factor: float, steps: int) -> Problem:
         """The same with every step size multiplied by a factor, over other steps, no records."""
@@ -120,8 +124,11 @@ class Records:
     def empty(cls, problem: Problem, replicates: int) -> Records:
         """Room for the records of all replicates."""
         p, k, r = problem.student.width, problem.rows, problem.target.r
-        shape = (replicates, len(problem.marks))
-        return cls(*(np.full(shape + tail, np.nan) for tail in ((k, r), (k, k), (p,), (p,))))
+        shape, blocks = (replicates, len(problem.marks)), problem.blocks
+        state = (
+            ((k, r), (k, k)) if blocks is None else ((k, blocks.raw), (len(blocks.regular), k, k))
+        )
+        return cls(*(np.full(shape + tail, np.nan) for tail in (*state, (p,), (p,))))
 
     def of(self, replicate: int) -> tuple[np.ndarray, ...]:
         """Records of one replicate, to be filled."""
@@ -148,7 +155,7 @@ class Chain:
         self.diverged_at: int | None = None
         p, r = problem.student.width, problem.target.r
         cell = {"d": problem.d, "replicate": replicate}
-        self._rng = {part: stream(problem.seed, role, part=part, **cell) for role, part in _STREAMS}
+        self._rng = {part: stream(problem.seed, role, part=part, **cell) for role, part in STREAMS}
         M, L = start_factors(
             problem.student.start(r),
             width=p,
@@ -223,7 +230,7 @@ class Chain:
     def _single(self) -> int:
         problem, s = self.problem, self.problem.settings
         k = problem.target.r + problem.student.width
-        n = min(max(_NUMBERS // (k + 2), 1), problem.steps - self.done)
+        n = min(max(NUMBERS // (k + 2), 1), problem.steps - self.done)
         samples = self._coordinates((n, k))
         lengths = self._squared_lengths(n, np.array([problem.free]))[:, 0]
         return self._advance(
@@ -237,7 +244,7 @@ class Chain:
         p, size = problem.student.width, problem.student.batch_size
         k = problem.target.r + p
         left = (problem.steps - self.done) * size - self._filled
-        n = min(max(_NUMBERS // (k + 2), 1), left)
+        n = min(max(NUMBERS // (k + 2), 1), left)
         updates = (self._filled + n) // size
         T = self._bartlett(
             self._rng["outside"].standard_normal((updates, p, p)),
@@ -255,7 +262,7 @@ class Chain:
         problem, s, slots = self.problem, self.problem.settings, self.problem.slots
         p, size = problem.student.width, problem.student.batch_size
         k = problem.target.r + p
-        n = min(max(_NUMBERS // (size * (k + slots + 1)), 1), problem.steps - self.done)
+        n = min(max(NUMBERS // (size * (k + slots + 1)), 1), problem.steps - self.done)
         outside = self._rng["outside"].standard_normal((n, slots * size + p * p))
         lengths = self._squared_lengths(n, problem.free - np.arange(slots + p))
         T = self._bartlett(outside[:, slots * size :].reshape(n, p, p), lengths[:, slots:])
@@ -277,10 +284,10 @@ class Chain:
         each = problem.target.r + k
         per_sample = student.clip == "sample" and size > 1
         left = (problem.steps - self.done) * size - self._filled
-        n = min(max(_NUMBERS // (each + 2), 1), left)
+        n = min(max(NUMBERS // (each + 2), 1), left)
         q = 1 if size == 1 else student.width
         if per_sample:  # the whole batch must be there: its samples are not orthogonal
-            q, n = size, min(max(_NUMBERS // (size * (each + size)), 1) * size, left)
+            q, n = size, min(max(NUMBERS // (size * (each + size)), 1) * size, left)
         updates = (self._filled + n) // size
         normal = np.zeros((updates, q, q))
         if q > 1:

@@ -32,7 +32,9 @@ def kind_of_chain(student: TrainedStudent) -> Kind:
     return "batch" if student.rule == "plain" else "repeated"
 
 
-def compiled_chain(student: TrainedStudent, target: Target) -> Callable[..., int]:
+def compiled_chain(
+    student: TrainedStudent, target: Target, kind: Kind | None = None
+) -> Callable[..., int]:
     """Function ``advance`` of the chain; compiled once for each student and target, kept on disk.
 
     Latent noise of a sample stands at the end of its coordinates.
@@ -44,21 +46,22 @@ def compiled_chain(student: TrainedStudent, target: Target) -> Callable[..., int
     >>> chain is compiled_chain(read_training(width=3, step_size=0.1), Target("z1"))
     True
     """
+    kind = kind or kind_of_chain(student)
     chain: Any = load_module(
         _source(
-            kind_of_chain(student),
+            kind,
             student.sigma.expression,
             target.joint,
             target.q,
             student.loss,
             student.loss_scale if student.loss in SCALED else 1.0,
-            _choices(student),
+            _choices(student, kind),
         )
     ).advance
     return chain
 
 
-def _choices(student: TrainedStudent) -> tuple[tuple[str, bool], ...]:
+def _choices(student: TrainedStudent, kind: Kind) -> tuple[tuple[str, bool], ...]:
     """Constants of a generated module: what a student does."""
     rule, loss, geometry = student.rule, student.loss, student.geometry
     choices = {
@@ -70,9 +73,9 @@ def _choices(student: TrainedStudent) -> tuple[tuple[str, bool], ...]:
         "UNIT_NORM": geometry != "euclidean",
         "TANGENT": geometry == "spherical",
     }
-    if kind_of_chain(student) == "stacked":
+    if kind == "stacked":
         choices |= {"SINGLE": student.batch_size == 1, "MUON": student.optimizer == "muon"}
-    if kind_of_chain(student) == "direct":
+    if kind == "direct":
         choices |= {name.upper(): student.optimizer == name for name in COORDINATEWISE}
     return tuple(choices.items())
 

@@ -12,8 +12,9 @@ import numpy as np
 
 from ..base.progress import Progress
 from ..base.threads import available_cores
+from ._anisotropic import AnisotropicChain
 from ._chain import Chain, Problem, Records
-from ._compile import compiled_chain, kind_of_chain
+from ._compile import Kind, compiled_chain, kind_of_chain
 from ._direct import DirectRun
 
 _POLL = 0.1  # seconds between two looks at the progress
@@ -78,13 +79,16 @@ def chain_of(
     problem: Problem, replicate: int, records: tuple[np.ndarray, ...]
 ) -> Chain | DirectRun:
     """What simulates one replicate: the chain of order parameters, or the network itself."""
+    if problem.blocks is not None:
+        return AnisotropicChain(problem, replicate, records)
     kind = DirectRun if kind_of_chain(problem.student) == "direct" else Chain
     return kind(problem, replicate, records)
 
 
 def run_replicates(problem: Problem, replicates: range, *, progress: Progress) -> Ending:
     """Simulate replicates in threads; the number of threads does not change them."""
-    compiled_chain(problem.student, problem.target)  # in one thread
+    kind: Kind | None = None if problem.blocks is None else "stacked"
+    compiled_chain(problem.student, problem.target, kind)  # in one thread
     crew = _Crew(problem, replicates)
     count = min(len(replicates), available_cores())
     interrupted = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
@@ -11,13 +12,15 @@ from ..base.curves import curve
 from ..base.errors import BadData, NotConverged, OutOfRegime, one_of
 from ..base.memory import require_memory
 from ..base.progress import Progress, watcher
+from ..base.quantities import recovery_of
 from ..targets.losses import check_labels
 from ..targets.optimizers import COORDINATEWISE
 from ..targets.sampled import Sampled, whole_number
 from ..targets.student import Student
-from ..targets.target import as_target
-from ..targets.training import OptimizerSettings, read_training
-from ._chain import Problem
+from ..targets.target import Target, as_target
+from ..targets.training import OptimizerSettings, TrainedStudent, read_training
+from ._blocks import Blocks
+from ._chain import Problem, Records
 from ._readings import check_room, multi_index, read_marks, read_replicates, recovery
 from ._registry import ENGINES, Engine, record_of
 from ._run import Ending, run_replicates, stable_factor
@@ -41,6 +44,7 @@ def sgd(
     replicates: int | range = 16,
     seed: int = 0,
     method: str = "exact",
+    covariance: Mapping[str, Any] | None = None,
     progress: Progress | bool = True,
     **settings: Unpack[OptimizerSettings],
 ) -> xr.Dataset:
@@ -84,6 +88,12 @@ def sgd(
         over the coordinates, for the optimizers that treat the coordinates one by one:
         ``"sign"``, ``"rmsprop"`` and ``"adam"``, with steps of the order of 1/d. Its cost is
         O(d width) for each sample.
+    covariance : mapping, optional
+        Eigenvalues of the covariance of the inputs: ``{"eigenvalues": s, "fractions": f}``, blocks
+        of f_k d dimensions each (a spike has one), and the part ``"signal"`` of the hidden
+        directions in each block, numbers or r x r matrices T with sum s_k T_k = 1; by default
+        spread evenly. Given overlaps of the start are spread over the blocks as the directions
+        are, the rest evenly.
     progress : bool or Progress
         True draws a bar on a terminal for runs over two seconds. An object is told the progress by
         ``step(i, total)`` and stops the run by returning True.
@@ -98,10 +108,12 @@ def sgd(
     xarray.Dataset
         ``overlap`` M (replicate, step, neuron, direction), ``norm`` Q (replicate, step, neuron,
         neuron2), ``recovery`` (replicate, step, direction), and ``readout``, ``bias`` (replicate,
-        step, neuron) where they are trained. With momentum also ``buffer_overlap`` V W*^T,
-        ``buffer_product`` W V^T and ``buffer_norm`` V V^T of the buffer V. The coordinate ``time``
-        is step/d. The errors ``*_err`` are 0: the simulation is exact, its spread is that over
-        ``replicate``.
+        step, neuron) where they are trained. With a covariance, ``overlap`` and ``norm`` are those
+        of the fields, E[lambda z] and E[lambda lambda], and ``block_overlap``, ``block_norm``
+        those of the weights in each block. Without one and with momentum also
+        ``buffer_overlap`` V W*^T, ``buffer_product`` W V^T and ``buffer_norm`` V V^T of the buffer
+        V. The coordinate ``time`` is step/d. The errors ``*_err`` are 0: the simulation is exact,
+        its spread is that over ``replicate``.
 
     Raises
     ------
@@ -159,8 +171,9 @@ def sgd(
         steps = suggested if steps is None else steps
     steps = whole_number("steps", steps)
     problem = Problem(
-        target, training, d, steps, whole_number("seed", seed, least=0), read_marks(record, steps)
-    )
+        target, training, d, steps, whole_number("seed", seed, least=0), read_marks(record, steps),
+        None if covariance is None else _read_blocks(covariance, target, training, d),
+    )  # fmt: skip
     _check_memory(problem, len(runs))
     ending = run_replicates(problem, runs, progress=watcher(progress, "sgd"))
     if ending.interrupted:
@@ -169,6 +182,20 @@ def sgd(
     if ending.diverged_at is not None:
         raise NotConverged(_divergence(problem, ending), last=dataset)
     return dataset
+
+
+def _read_blocks(
+    covariance: Mapping[str, Any], target: Target, training: TrainedStudent, d: int
+) -> Blocks:
+    if training.optimizer in COORDINATEWISE:
+        raise BadData(f"covariance with '{training.optimizer}' needs eigenvectors; leave it out")
+    if training.rule != "plain" or training.geometry == "spherical" or training.clip == "sample":
+        raise BadData(
+            "covariance is simulated for rule='plain', clip='batch' and the euclidean or projected "
+            "geometry"
+        )
+    rows = training.width * (2 if training.momentum else 1)
+    return Blocks(covariance, d=d, r=target.r, rows=rows)
 
 
 def _check_memory(problem: Problem, replicates: int) -> None:
@@ -191,6 +218,9 @@ def _check_memory(problem: Problem, replicates: int) -> None:
 
 def _dataset(problem: Problem, ending: Ending, replicates: range, notes: list[str]) -> xr.Dataset:
     kept, student = ending.records, problem.student
+    if problem.blocks is not None:
+        quantities = _block_quantities(problem, problem.blocks, ending)
+        return _curve(problem, quantities, kept, replicates, notes)
     stack, factor = kept.M, np.swapaxes(kept.columns, -1, -2)
     first = problem.rows - student.width
     M, L = stack[..., first:, :], factor[..., first:, :]
@@ -210,6 +240,30 @@ def _dataset(problem: Problem, ending: Ending, replicates: range, notes: list[st
             "buffer_product": (("replicate", "step", "neuron", "neuron2"), M @ V_ + L @ B_),
             "buffer_norm": (("replicate", "step", "neuron", "neuron2"), V @ V_ + B @ B_),
         }
+    return _curve(problem, quantities, kept, replicates, notes)
+
+
+def _block_quantities(problem: Problem, blocks: Blocks, ending: Ending) -> dict[str, Any]:
+    """Overlaps and norms of the fields, and those of the weights in each block."""
+    M, Q = blocks.overlaps(ending.records.M, ending.records.columns)
+    first = problem.rows - problem.student.width
+    M, Q = M[..., first:, :], Q[..., first:, first:]
+    whole = ("replicate", "step", "neuron")
+    seen, norm = (np.einsum("b,...bij->...ij", blocks.eigenvalues, part) for part in (M, Q))
+    each = ("replicate", "step", "eigenvalue", "neuron")
+    return {
+        "overlap": ((*whole, "direction"), seen),
+        "norm": ((*whole, "neuron2"), norm),
+        "recovery": (("replicate", "step", "direction"), recovery_of(seen, norm)),
+        "block_overlap": ((*each, "direction"), M),
+        "block_norm": ((*each, "neuron2"), Q),
+    }
+
+
+def _curve(
+    problem: Problem, quantities: dict[str, Any], kept: Records, replicates: range, notes: list[str]
+) -> xr.Dataset:
+    student = problem.student
     if student.train_readout is not None:
         quantities["readout"] = (("replicate", "step", "neuron"), kept.readout)
     if student.train_bias is not None:
@@ -227,7 +281,8 @@ def _dataset(problem: Problem, ending: Ending, replicates: range, notes: list[st
             "neuron": neurons,
             "neuron2": neurons,
             "direction": np.arange(1, problem.target.r + 1),
-        },
+        }
+        | ({} if problem.blocks is None else {"eigenvalue": problem.blocks.eigenvalues}),
         source="simulation:sgd",
         target=problem.target.text,
         params=student.params

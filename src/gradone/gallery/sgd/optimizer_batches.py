@@ -88,8 +88,8 @@ class OptimizerBatches(GalleryFigure):
         for student, color in zip(STUDENTS, ordered_colors(len(STUDENTS)), strict=True):
             theory, runs = data[f"theory {student}"], data[f"simulation {student}"]
             series += [
-                line(student, theory.batch.values, theory.push.values, color=color),
-                points("", runs.batch.values, runs.push.values, runs.push_err.values, color=color),
+                line(student, theory.n.values, theory.push.values, color=color),
+                points("", runs.n.values, runs.push.values, runs.push_err.values, color=color),
             ]
         return Chart(
             self.title, Axis("batch size", "log"), Axis("push of one update"), tuple(series),
@@ -111,7 +111,7 @@ class OptimizerBatches(GalleryFigure):
                 )
             )
         relu, matched = (data[f"simulation {student}"] for student in STUDENTS)
-        each = np.abs(relu.push.values) / relu.batch.values
+        each = np.abs(relu.push.values) / relu.n.values
         found.append(
             Claim(
                 "per sample the push of the relu dies with the batch",
@@ -134,7 +134,6 @@ def _by_batch(
     runs: list[xr.Dataset], batches: tuple[int, ...], source: str, student: str
 ) -> xr.Dataset:
     values = {
-        name: ("batch", np.array([run[name].item() for run in runs]))
-        for name in ("push", "push_err")
+        name: ("n", np.array([run[name].item() for run in runs])) for name in ("push", "push_err")
     }
-    return curve(values, {"batch": list(batches)}, source=source, target=TARGETS[student])
+    return curve(values, {"n": list(batches)}, source=source, target=TARGETS[student])
