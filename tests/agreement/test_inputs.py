@@ -83,3 +83,19 @@ def test_random_features_on_other_inputs(target, law, directions):
     # Finite-size corrections of order 1/d, relative, with a factor of three.
     allowance = 3 / 300 * theory.test_mse.item()
     assert abs(found.mean() - theory.test_mse.item()) < threshold(16) * error + allowance
+
+
+@pytest.mark.stat
+def test_standardized_columns_whiten_a_diagonal_covariance():
+    """Random features on inputs with a power law: the reduced target of isotropic inputs."""
+    law = gd.inputs.gaussian(power_law=0.5, d=200)
+    target = gd.Target("z1 + z2", noise=0.1)
+    settings = {"ridge": 0.1, "activation": "tanh(z)", "inputs": law, "directions": "axes"}
+    theory = gd.predict(target, "random_features", alpha=3.0, width_ratio=1.0, **settings)
+    found = gd.simulate(
+        target, "random_features", d=200, alpha=3.0, width_ratio=1.0, replicates=16,
+        progress=False, **settings,
+    ).test_mse.values.ravel()  # fmt: skip
+    error = found.std(ddof=1) / 4
+    allowance = 3 / 200 * theory.test_mse.item()
+    assert abs(found.mean() - theory.test_mse.item()) < threshold(16) * error + allowance

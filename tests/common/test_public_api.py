@@ -28,7 +28,7 @@ def test_an_unknown_name_is_an_attribute_error():
 def test_rooms_show_their_public_functions():
     assert "alpha" in gd.theory.amp_thresholds.__doc__
     names = {
-        "THEORIES", "amp_thresholds", "first_stage", "first_stage_threshold",
+        "THEORIES", "amp_thresholds", "anisotropic_ridge", "first_stage", "first_stage_threshold",
         "gaussian_covariates", "gram_levels", "hitting_time", "label_weighted_edges",
         "learning_curve", "order_parameters", "phase_diagram", "power_law", "random_feature_ridge",
         "ridge_from", "scaling_law",

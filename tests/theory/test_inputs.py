@@ -97,7 +97,7 @@ COVERED = {
     "bayes_amp": {"covariance", "delocalized"},
     "bayes_optimal": {"covariance", "delocalized"},
     "mean_field": {"delocalized", "axes", "mixture"},  # covariance: eigenvectors alone
-    "random_features": {"delocalized", "axes"},
+    "random_features": {"covariance", "delocalized", "axes"},
     "sgd_flow": {"delocalized"},
     "one_step": {"delocalized"},
     "giant_steps": {"delocalized"},

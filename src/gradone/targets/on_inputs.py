@@ -214,7 +214,7 @@ class OnInputs(Sampled):
     def eigenvalues(self) -> tuple[np.ndarray, np.ndarray]:
         """Eigenvalues of the covariance: of the directions, which are eigenvectors, and others."""
         law = self.inputs
-        d = law.dimension if isinstance(law, Gaussian) else None
+        d = law.dimension if isinstance(law, Gaussian) else getattr(law, "d", None)
         if d is None:
             raise BadData(
                 "the eigenvalues depend on d: give the covariance, the spectrum, or "

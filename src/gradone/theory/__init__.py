@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .giant.order_parameters import order_parameters as order_parameters
     from .giant.risk_bounds import best_neuron as best_neuron
     from .giant.risk_bounds import risk_bounds as risk_bounds
+    from .lazy.anisotropic_ridge import anisotropic_ridge as anisotropic_ridge
     from .lazy.gaussian_covariates import gaussian_covariates as gaussian_covariates
     from .lazy.learning_curve import learning_curve as learning_curve
     from .lazy.power_law import power_law as power_law
@@ -41,6 +42,7 @@ _PUBLIC = {
     "KnownBias": "giant._one_step_model",
     "OrderParameters": "giant.order_parameters",
     "amp_thresholds": "bayes.amp_thresholds",
+    "anisotropic_ridge": "lazy.anisotropic_ridge",
     "best_neuron": "giant.risk_bounds",
     "conditional_equivalent": "giant.conditional_equivalent",
     "first_stage": "depth.first_stage",

@@ -115,9 +115,12 @@ class RandomFeaturesTheory(Theory):
 
     latent = True
     laws = ("gaussian", "delocalized", "axes")
+    whitens = True  # the learner standardizes the columns, which whitens a diagonal covariance
 
     def obstacle_of_inputs(self, target: OnInputs) -> str | None:
         """Why the theory does not cover inputs of one of its laws, or None."""
+        if target.situation == "covariance" and not target.inputs.is_diagonal:  # type: ignore[attr-defined]
+            return "the covariance is not diagonal, and columns are standardized, not whitened"
         if target.situation == "axes" and target.target.q:
             return "the target has latent noise, whose mean is known for Gaussian z alone"
         return None
