@@ -12,7 +12,9 @@ from gradone.experiments._common_quantities import common_quantities
 
 
 @pytest.mark.stat
-@pytest.mark.parametrize("name", ["sgd", "extragradient", "normalized_sgd"])
+@pytest.mark.parametrize(
+    "name", ["sgd", "extragradient", pytest.param("normalized_sgd", marks=pytest.mark.slow)]
+)
 def test_exact_sgd_follows_its_flow(name):
     """Would catch: a step or a time that is wrong by a factor of two, which moves the first
     recovery from 0.42 to 0.57 or 0.70."""
@@ -47,7 +49,11 @@ def test_giant_steps_of_a_network_follow_their_limit():
 
 
 @pytest.mark.parametrize(
-    "name", ["sgd", "extragradient", "normalized_sgd", "huber_sgd", "reused_batch"]
+    "name",
+    [
+        *("sgd", "extragradient", "reused_batch"),
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("normalized_sgd", "huber_sgd")),
+    ],
 )
 def test_a_theory_has_the_step_that_its_engine_chooses(name):
     """The engine chooses for itself; the card asks the same theory of the escape."""

@@ -50,7 +50,7 @@ def test_updates_are_those_written_out(settings):
     np.testing.assert_allclose(run.W, W, atol=1e-9)
 
 
-@pytest.mark.stat
+@pytest.mark.slow
 def test_signs_follow_their_flow():
     """sign-SGD along spread-out directions against the effective pushes, d = 1000."""
     settings = {"width": 1, "optimizer": "sign", "init": {"M": [[0.2]]}}

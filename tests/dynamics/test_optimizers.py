@@ -35,8 +35,12 @@ def test_muon_of_one_sample_is_the_normalized_step():
     assert_same(run(optimizer="muon", **alone), run(optimizer="normalized", **alone))
 
 
-def test_constant_schedule_and_formula_of_the_square_loss_are_plain_sgd():
+def test_a_constant_schedule_is_plain_sgd():
     assert_same(run(schedule="1 + 0*t"), run())
+
+
+@pytest.mark.slow
+def test_the_formula_of_the_square_loss_is_plain_sgd():
     np.testing.assert_allclose(run(loss="(y - f)^2/2").norm, run().norm, atol=1e-12)
 
 
@@ -64,6 +68,7 @@ def test_a_step_of_muon_has_orthonormal_rows():
     np.testing.assert_allclose(Q, expected, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_degenerate_starts_and_dead_neurons_give_numbers():
     """Copies of a neuron, and steps in which no relu is on."""
     start = {"M": [[1.0], [1.0]], "Q": [[1.0, 1.0], [1.0, 1.0]]}
@@ -115,6 +120,7 @@ def test_coordinatewise_optimizers_have_no_exact_reduction():
         run(optimizer="muon", method="direct")
 
 
+@pytest.mark.slow
 def test_steps_are_chosen_for_every_optimizer():
     """Normalized gradients find He3 with a relu, for which plain SGD is blind."""
     found = gd.dynamics.sgd(
@@ -123,3 +129,8 @@ def test_steps_are_chosen_for_every_optimizer():
     )  # fmt: skip
     assert "Chosen: step_size" in found.attrs["notes"]
     assert float(found.recovery.isel(step=-1).mean()) > 0.5
+
+
+def test_divergence_names_the_step_and_the_quantity():
+    with pytest.raises(gd.NotConverged, match="the readout of replicate . diverged at step"):
+        run(train_readout=50.0, clip_norm=1.0, steps=400)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
@@ -34,12 +35,15 @@ class Ending:
         First update at which a replicate ran away.
     replicate : int
         Which one.
+    quantity : str
+        What ran away: the weights, the buffers, the readout or the bias.
     """
 
     records: Records
     interrupted: bool = False
     diverged_at: int | None = None
     replicate: int = 0
+    quantity: str = "weights"
 
 
 class _Crew:
@@ -50,14 +54,14 @@ class _Crew:
         self.records = Records.empty(problem, len(replicates))
         self.stop = threading.Event()
         self.done = [0] * len(replicates)
-        self.failures: list[tuple[int, int]] = []
+        self.failures: list[tuple[int, int, str]] = []
         self._next = itertools.count()
         self._lock = threading.Lock()
 
     @property
     def horizon(self) -> int:
         """Where runs end: once one has run away, the others are needed up to that update only."""
-        return min((step for step, _ in self.failures), default=self.problem.steps)
+        return min((step for step, *_ in self.failures), default=self.problem.steps)
 
     def work(self) -> None:
         while not self.stop.is_set():
@@ -71,7 +75,7 @@ class _Crew:
                 chain.advance()
                 self.done[run] = chain.done
                 if chain.diverged_at is not None:
-                    self.failures.append((chain.diverged_at, replicate))
+                    self.failures.append((chain.diverged_at, replicate, _largest(chain)))
                     break
 
 
@@ -83,6 +87,26 @@ def chain_of(
         return AnisotropicChain(problem, replicate, records)
     kind = DirectRun if kind_of_chain(problem.student) == "direct" else Chain
     return kind(problem, replicate, records)
+
+
+def _largest(chain: Chain | DirectRun) -> str:
+    """What ran away in a run that did: the part of the state with the largest number.
+
+    Parts that are not numbers any more were lost by the product with one that is too large.
+    """
+    student = chain.problem.student
+    p = student.width
+    if isinstance(chain, DirectRun):
+        parts = {"weights": chain.W}
+    else:
+        rows = np.concatenate([chain.M.T, chain.columns.reshape(-1, chain.columns.shape[-1])])
+        parts = {"weights": rows[:, -p:], "buffers": rows[:, :-p]}
+    if student.train_readout is not None:
+        parts["readout"] = chain.a
+    if student.train_bias is not None:
+        parts["bias"] = chain.b
+    sizes = {name: float(np.abs(part).max(initial=0.0)) for name, part in parts.items()}
+    return max(sizes, key=lambda name: -1.0 if math.isnan(sizes[name]) else sizes[name])
 
 
 def run_replicates(problem: Problem, replicates: range, *, progress: Progress) -> Ending:
@@ -109,7 +133,7 @@ def run_replicates(problem: Problem, replicates: range, *, progress: Progress) -
             future.result()
     ending = Ending(crew.records, interrupted)
     if crew.failures:
-        ending.diverged_at, ending.replicate = min(crew.failures)
+        ending.diverged_at, ending.replicate, ending.quantity = min(crew.failures)
         for part in vars(crew.records).values():
             part[:, problem.marks >= ending.diverged_at] = float("nan")
     return ending

@@ -296,7 +296,8 @@ def _curve(
 def _divergence(problem: Problem, ending: Ending) -> str:
     student = problem.student
     text = (
-        f"the weights of replicate {ending.replicate} diverged at step {ending.diverged_at} with "
+        f"the {ending.quantity} of replicate {ending.replicate} diverged at step "
+        f"{ending.diverged_at} with "
         f"step_size = {student.eta:g}; the run up to there is in error.last. "
     )
     found = stable_factor(problem, ending)
