@@ -22,6 +22,7 @@ SCHEMA = 1
 _DESCRIPTION = "description"
 # The only modules whose classes a file may name, besides the learners themselves.
 _MODULES = (
+    "tables._feature.bounds",
     "tables._feature.calibration",
     "tables._feature.ensemble",
     "tables._feature.linear",
@@ -30,6 +31,7 @@ _MODULES = (
     "tables._feature.rows",
     "tables._feature.smoother",
     "tables._feature.stack",
+    "tables._feature.trees",
     "tables.tabular.encoding",
     "tables.tabular.model",
 )

@@ -293,7 +293,7 @@ def test_bad_tables_are_refused_in_words():
         ({"max_directions": 0}, "max_directions"),
         ({"cv": 0}, "cv must be 'auto' or a number of folds >= 1, got 0"),
         ({"cv": "five"}, "cv must be 'auto', a number of folds or splits, got 'five'"),
-        ({"members": ("trees",)}, "members must be some of 'linear', 'kernel', 'metric', 'index'"),
+        ({"members": ("forest",)}, "members must be some of 'linear', 'kernel', 'metric', 'trees'"),
         ({"min_gain": 2}, "min_gain must be a number from 0 to 1, got 2"),
     ],
 )

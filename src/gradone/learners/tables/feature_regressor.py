@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from sklearn.base import RegressorMixin
 from ...base.arrays import check_fit, like, to_numpy
 from ...base.cost import Cost
 from .._registry import LEARNERS
+from ._feature.bounds import label_limits, residuals_of
 from ._feature.learner import FeatureLearner
 
 
@@ -25,8 +27,8 @@ class FeatureRegressor(RegressorMixin, FeatureLearner):
     scores them by leave-one-out errors, and Gauss-Newton steps on B refine them; the score
     accounts for the numbers in B [FL-2]. The residual proposes further directions given those
     known, and axes without use are dropped. Ridge regression, kernel ridge regression and kernels
-    in a metric learned from gradients [FL-3] compete: predictions out of fold decide how much of
-    each is used, and the mean is predicted where nothing is better.
+    in a metric learned from gradients [FL-3] and boosted trees compete: predictions out of fold
+    decide how much of each is used, and the mean is predicted where nothing is better.
 
     Parameters
     ----------
@@ -36,14 +38,16 @@ class FeatureRegressor(RegressorMixin, FeatureLearner):
         Folds that choose between the members. ``"auto"``: 5 below 600 rows, 3 below 6000, above
         that a fifth of the rows is held out once.
     members : sequence of str, optional
-        Families that may take part: ``"linear"``, ``"kernel"``, ``"metric"``, ``"index"`` (the
-        learned directions). None: all.
+        Families that may take part: ``"linear"``, ``"kernel"``, ``"metric"``, ``"trees"`` (boosted
+        trees of single columns), ``"index"`` (the learned directions). None: all.
     n_landmarks, n_landmarks_final : int
         Landmarks of the smoother in the search, and of the final one.
     subsample : int
         Rows that the search is made on if there are more; its result is refined on all.
     min_gain : float
         Share of the error that another stage of the search must take away.
+    bounded : bool
+        Keep predictions within limits that the labels of training support [FL-7].
     random_state : int, numpy.random.Generator or None
         Of folds and landmarks. With a number the result depends on neither the order of the rows
         nor the scale of the columns.
@@ -78,7 +82,9 @@ class FeatureRegressor(RegressorMixin, FeatureLearner):
     label, also those that show only when others are known (``He2(z1) + sign(z1*z2*z3)``), and
     some that no low moment shows (``sin(3*z)``), if n is large enough. It does not find a parity
     of three directions. Where labels depend on many features in different ways, a kernel or ridge
-    takes over, so that little is lost. On discontinuous functions the error falls slowly with n.
+    takes over, so that little is lost; where it changes in steps along single columns, trees do.
+    Directions and diagnosis are about the smooth part. On discontinuous functions the error falls
+    slowly with n.
 
     Rows are sorted by label and made unique first, so that the order of rows and the scale of
     columns do not matter, and a weight 2 means the same as a row that is there twice. With
@@ -114,23 +120,72 @@ class FeatureRegressor(RegressorMixin, FeatureLearner):
         lambda s: 1000 * s.n * (s.n_landmarks + s.d) ** 2,
     )
 
+    def __init__(
+        self,
+        max_directions: int = 5,
+        *,
+        cv: Any = "auto",
+        members: Sequence[str] | None = None,
+        n_landmarks: int = 200,
+        n_landmarks_final: int = 600,
+        subsample: int = 4000,
+        min_gain: float = 0.005,
+        bounded: bool = True,
+        random_state: int | np.random.Generator | None = None,
+    ) -> None:
+        super().__init__(
+            max_directions,
+            cv=cv,
+            members=members,
+            n_landmarks=n_landmarks,
+            n_landmarks_final=n_landmarks_final,
+            subsample=subsample,
+            min_gain=min_gain,
+            random_state=random_state,
+        )
+        self.bounded = bounded
+
     def _numbers(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
         _, X, y = check_fit(self, X, y, labels="exact", multi_output=True)
         Y = to_numpy(y)
         self._flat = Y.ndim == 1
         return X, Y.reshape(len(Y), -1)
 
-    def predict(self, X: Any) -> Any:
+    def _calibrate(self, out: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> None:
+        self._limits = label_limits(self._unscaled(labels))
+        self._residuals = residuals_of(self._limited(out), self._unscaled(labels))
+
+    def predict(self, X: Any, interval: float | None = None) -> Any:
         """Labels of new inputs (n,) or (n, q).
 
         Parameters
         ----------
         X : array-like (n, d)
             Inputs.
+        interval : float, optional
+            Probability, such as 0.9, with which an interval shall hold a new label.
+
+        Returns
+        -------
+        labels : array (n,) or (n, q)
+            Predictions.
+        ends : array (n, 2) or (n, q, 2)
+            Ends of the intervals [FL-8], if `interval` is given. Their width is the same for all
+            rows; they are right on average over rows, not for each row.
         """
         X, found = self._predicted(X, "predict")
+        labels = self._limited(found)
+        if interval is None:
+            return like(X, labels[:, 0] if self._flat else labels)
+        ends = np.stack([labels + e for e in self._residuals.interval(interval)], axis=2)
+        if self._flat:
+            labels, ends = labels[:, 0], ends[:, 0]
+        return like(X, labels), like(X, ends)
+
+    def _limited(self, found: np.ndarray) -> np.ndarray:
+        """Labels in their own units from standardized ones, within limits if these are wanted."""
         labels = self._unscaled(found)
-        return like(X, labels[:, 0] if self._flat else labels)
+        return self._limits(labels) if self.bounded else labels
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -5,6 +5,8 @@ from __future__ import annotations
 from ..._found import Found, counted
 from .ensemble import Ensemble
 
+_NAMES = {"linear": "ridge", "trees": "boosted trees"}
+
 
 def diagnosis(ensemble: Ensemble, directions: int, test: Found, shape: tuple[int, int]) -> str:
     """What a fit has found.
@@ -21,6 +23,12 @@ def diagnosis(ensemble: Ensemble, directions: int, test: Found, shape: tuple[int
         n and d.
     """
     text = _found(ensemble, directions, test, shape)
+    trees = ensemble.stack.weights.get("trees", 0.0)
+    if trees:
+        text += (
+            f" Boosted trees of single columns have weight {trees:.2f} in the prediction; "
+            "directions describe the smooth part."
+        )
     return (
         f"{text} The fit was stopped early; this is the best so far." if ensemble.stopped else text
     )
@@ -36,16 +44,16 @@ def _found(ensemble: Ensemble, directions: int, test: Found, shape: tuple[int, i
         )
         return text if seen else f"{text} {test.diagnosis[0].upper()}{test.diagnosis[1:]}"
     index = any(name.startswith(("stage", "best", "rough")) for name in stack.weights)
+    smooth = max(stack.weights.keys() - {"trees"}, key=stack.scores.__getitem__, default="trees")
+    name = _NAMES.get(smooth, "a kernel on all features")
     if not ensemble.basis.shape[1]:
-        name = "ridge" if stack.best == "linear" else "a kernel on all features"
         beyond = "no direction beyond those of a linear function was found"
-        return f"{beyond}: {name} predicts best (R² = {stack.scores[stack.best]:.3f} out of fold)."
+        return f"{beyond}: {name} predicts best (R² = {stack.scores[smooth]:.3f} out of fold)."
     if not index:
-        name = "ridge" if stack.best == "linear" else "kernel"
         over = ensemble.over_simple
         assert over is not None
         return (
-            f"directions were found (k = {directions}), but a full-space {name} predicts as well: "
+            f"directions were found (k = {directions}), but {name} predicts as well: "
             f"the gain is {over.value:.3f} ± {over.error:.3f} R²."
         )
     plural = "s were" if directions > 1 else " was"

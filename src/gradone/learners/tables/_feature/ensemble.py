@@ -19,6 +19,7 @@ _DECIDING_ROWS = 300
 _BEYOND_MEAN, _BEYOND_LINEAR = 2.0, 1.0  # standard errors that make directions worth telling
 _ALWAYS = ("stage0", "best", "rough")  # index members that every search gives
 _SOLVED = 0.01  # share of the variance below which no other family is needed
+_FAR = 2.0  # times the error of the best: trees that err more have no weight
 
 
 @dataclass(frozen=True)
@@ -103,6 +104,8 @@ def _lessened(
             families = tuple(f for f in families if f != "index")
         elif level[index] < _SOLVED:
             families = tuple(f for f in families if f != "metric")
+    if level.get("trees", 0.0) > _FAR * min(level.values()):
+        families = tuple(f for f in families if f != "trees")
     stages = max(1, len(fitted.path))
     search = replace(plan.search, most_stages=min(plan.search.most_stages, stages))
     return replace(plan, families=families, search=search), decided

@@ -141,9 +141,11 @@ class FeatureLearner(
             subsample=self.subsample,
             most_stages=_STAGES,
         )
-        plan = Plan(self._families, search, self.n_landmarks_final)
+        # Principal components have no columns of their own for trees to cut.
+        families = tuple(f for f in self._families if f != "trees" or self._axes is None)
+        plan = Plan(families, search, self.n_landmarks_final)
         splits = self._splits(len(rows), places, rng, X, Y)
-        total = len(splits) * (_STAGES + 1) + 1
+        total = len(splits) * (_STAGES + 2) + 1
         with closing(fit_steps(self, total, X=X, y=Y)) as steps:
             return fit_ensemble(rows, plan, splits, rng, Watch(steps))
 

@@ -18,9 +18,10 @@ from .readouts import rough_readout, smooth_readout
 from .rows import Rows
 from .search import SearchSettings, on_all_rows, search
 from .smoother import SmootherFit
+from .trees import fit_trees
 from .watch import Watch
 
-FAMILIES = ("linear", "kernel", "metric", "index")
+FAMILIES = ("linear", "kernel", "metric", "trees", "index")
 _METRICS = 3
 _NAMED_STAGES = 3
 _REFIT_STEPS = 6
@@ -86,6 +87,10 @@ def fit_members(
     linear = fit_ridge(rows)
     if "linear" in plan.families:
         found.members["linear"] = linear.member
+    if "trees" in plan.families:
+        if not watch.proceed(f"{label}, trees"):
+            return found
+        found.members["trees"] = fit_trees(rows)
     extra: list[Candidate] = []
     if "kernel" in plan.families or "metric" in plan.families:
         if not watch.proceed(f"{label}, kernel"):
@@ -202,6 +207,8 @@ def refitted(
     found, landmarks = Fitted(), sample[: plan.search.landmarks]
     if "linear" in names:
         found.members["linear"] = fit_ridge(rows).member
+    if "trees" in names:
+        found.members["trees"] = fit_trees(rows)
     rounds = [
         int(name[6:]) if name != "kernel" else 0
         for name in names

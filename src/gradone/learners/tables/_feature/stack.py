@@ -8,7 +8,8 @@ import numpy as np
 from scipy.optimize import nnls
 
 SIMPLE = ("linear", "kernel", "metric1")
-"""Members that need not prove themselves against others."""
+"""Smooth members that need not prove themselves against others."""
+_UNGATED = (*SIMPLE, "trees")  # trees err elsewhere than smooth functions: weights decide
 _SHRINKAGE = 0.02
 _LEAST_WEIGHT = 0.03
 _GATE, _BEYOND_MEAN = 1.0, 2.0  # standard errors
@@ -78,7 +79,7 @@ def stacked(
     noise = {name: g.error / variance for name, g in gains.items()}
     simple = max((m for m in scores if m in SIMPLE), key=scores.__getitem__, default=None)
     bar = base if simple is None else errors[simple]
-    passed = [m for m in scores if m in SIMPLE or gain(errors[m], bar, weights).beyond(_GATE)]
+    passed = [m for m in scores if m in _UNGATED or gain(errors[m], bar, weights).beyond(_GATE)]
     best = max(passed or list(scores), key=scores.__getitem__)
     if not passed or not gains[best].beyond(_BEYOND_MEAN):
         return Stack({}, scores, noise, best)
