@@ -39,9 +39,6 @@ def fit(
         list[str] | None,
         typer.Option("--drop", help="A column to leave out; may be given several times."),
     ] = None,
-    impute: Annotated[
-        bool, typer.Option("--impute", help="Fill missing values instead of refusing them.")
-    ] = False,
     max_levels: Annotated[
         int, typer.Option("--max-levels", min=2, help="Largest number of texts in a category.")
     ] = 50,
@@ -60,9 +57,7 @@ def fit(
     """Learn a column of a table, compare, and write a report."""
     from ..report.table import fit_prepared, prepare
 
-    data = prepare(
-        table, target, task=task.value, drop=drop or (), impute=impute, max_levels=max_levels
-    )
+    data = prepare(table, target, task=task.value, drop=drop or (), max_levels=max_levels)
     if dry_run:
         _show_cost(data, folds, curve, as_json)
         return
@@ -70,7 +65,7 @@ def fit(
     if not as_json:
         _show_table(data)
     found = fit_prepared(data, folds=folds, curve=curve, seed=seed, say=_say)
-    files = found.save(folder, command=_command(table, found, task, drop, impute, curve))
+    files = found.save(folder, command=_command(table, found, task, drop, curve))
     if as_json:
         written = {kind: str(path) for kind, path in files.items()}
         typer.echo(json.dumps({**found.to_dict(), "files": written}, indent=2, allow_nan=False))
@@ -86,9 +81,7 @@ def _say(text: str) -> None:
         typer.echo(f"\r\033[K{text} ...", err=True, nl=False)
 
 
-def _command(
-    table: Path, found: TableFit, task: Kind, drop: list[str] | None, impute: bool, curve: bool
-) -> str:
+def _command(table: Path, found: TableFit, task: Kind, drop: list[str] | None, curve: bool) -> str:
     """The command line that makes the report again."""
     import shlex
 
@@ -96,7 +89,6 @@ def _command(
     words += [] if task is Kind.AUTO else ["--task", task.value]
     for name in drop or ():
         words += ["--drop", name]
-    words += ["--impute"] if impute else []
     words += ["--folds", str(found.folds), "--seed", str(found.seed)]
     words += [] if curve else ["--no-curve"]
     return shlex.join(words)

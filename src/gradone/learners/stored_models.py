@@ -33,21 +33,20 @@ _MODULES = (
     "tables._feature.stack",
     "tables._feature.trees",
     "tables.tabular.encoding",
-    "tables.tabular.model",
 )
 _FREE_BYTES, _MOST_PACKED = 1 << 26, 100  # of an archive: always unpacked; times its own size
 _UNSAVED = ("_skl_callbacks", "_callback", "_sklearn", "_metadata_request")
 
 
 def save_model(model: Any, path: str | Path) -> Path:
-    """Write a fitted learner, or the model of a table, to a file.
+    """Write a fitted learner to a file.
 
     The file is an ``.npz`` archive of arrays and one JSON description with a schema number;
     :func:`load_model` gives back a model with the same predictions, bit for bit.
 
     Parameters
     ----------
-    model : estimator or TableModel
+    model : estimator
         Fitted to NumPy arrays.
     path : str or Path
         Where to write; ``.npz`` is appended if it is not there.

@@ -115,8 +115,9 @@ def _entry(name: str, method: Any, data: Prepared, folds: Folds, say: Say) -> En
     try:
         for number, (train, test) in enumerate(folds):
             say(f"{name}, fold {number + 1} of {len(folds)}")
-            fitted = fitted_quietly(method, data.X[train], data.y[train])
-            predictions[test] = fitted.predict(data.X[test])
+            known, fresh = data.numbers(train, test)
+            fitted = fitted_quietly(method, known, data.y[train])
+            predictions[test] = fitted.predict(fresh)
             scores.append(score(data.task, data.y[test], predictions[test]))
             if name == "gradone":
                 directions.append(np.asarray(fitted.directions_, float))

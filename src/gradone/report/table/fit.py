@@ -14,7 +14,6 @@ import numpy as np
 from ...base.errors import BadData
 from ...base.memory import require_memory
 from ...learners.stored_models import save_model
-from ...learners.tables.tabular import TableModel
 from .comparison import Comparison, Say, compare, fitted_quietly, folds_of
 from .cost import expected_cost
 from .growth import Growth, measure_growth
@@ -58,9 +57,13 @@ class TableFit:
     seconds: float
 
     @property
-    def model(self) -> TableModel:
-        """The learner with the encoding of the table, as it is saved."""
-        return TableModel(self.data.encoder, self.learner, self.data.target)
+    def model(self) -> Any:
+        """The learner with the encoding of the table, as it is saved: it takes files and frames."""
+        from ...learners.tables.table_classifier import TableClassifier
+        from ...learners.tables.table_regressor import TableRegressor
+
+        cls = TableClassifier if self.data.task == "classification" else TableRegressor
+        return cls.around(self.learner, self.data.encoder, tuple(self.data.table.columns))
 
     @property
     def loading_errors(self) -> np.ndarray:
@@ -111,12 +114,11 @@ class TableFit:
 
 
 def fit_table(
-    path: str | Path,
+    data: Any,
     target: str,
     *,
     task: Task | Literal["auto"] = "auto",
     drop: Sequence[str] = (),
-    impute: bool = False,
     max_levels: int = 50,
     folds: int | None = None,
     curve: bool = True,
@@ -127,16 +129,14 @@ def fit_table(
 
     Parameters
     ----------
-    path : str or Path
-        CSV or Parquet file.
+    data : path, data frame or columns by name
+        The table; a file is CSV or Parquet.
     target : str
         Column to predict.
     task : {"auto", "regression", "classification"}
         Kind of the target; ``"auto"`` takes texts and up to 10 whole numbers for classes.
     drop : sequence of str
         Columns to leave out.
-    impute : bool
-        Fill missing values instead of refusing them.
     max_levels : int
         Different texts that a category may have.
     folds : int, optional
@@ -148,8 +148,8 @@ def fit_table(
     say : callable
         Told what is being done, in words.
     """
-    data = prepare(path, target, task=task, drop=drop, impute=impute, max_levels=max_levels)
-    return fit_prepared(data, folds=folds, curve=curve, seed=seed, say=say)
+    ready = prepare(data, target, task=task, drop=drop, max_levels=max_levels)
+    return fit_prepared(ready, folds=folds, curve=curve, seed=seed, say=say)
 
 
 def fit_prepared(

@@ -94,11 +94,12 @@ def measure_growth(
 
 
 def _score(data: Prepared, method: Any, rows: np.ndarray, test: np.ndarray) -> float:
+    known, fresh = data.numbers(rows, test)
     try:
-        fitted = fitted_quietly(method, data.X[rows], data.y[rows])
+        fitted = fitted_quietly(method, known, data.y[rows])
     except ValueError:  # too few rows of some class
         return float("nan")
-    return score(data.task, data.y[test], fitted.predict(data.X[test]))
+    return score(data.task, data.y[test], fitted.predict(fresh))
 
 
 def _linear_fit(data: Prepared) -> tuple[Any, float]:

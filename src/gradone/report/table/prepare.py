@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from ...base.errors import BadData
 from ...learners.tables.tabular import Column, Table, TableEncoder, encoder_of, read_table
-from ...learners.tables.tabular.table import listed
-from .suspects import leaks, useless_columns
+from ...learners.tables.tabular.encoding import label_columns
+from ...learners.tables.tabular.suspects import leaks, row_numbers, useless_columns
+from ...learners.tables.tabular.table import listed, table_of
 
 Task = Literal["regression", "classification"]
 LEAST_ROWS = 20
+_SHOWN = 5  # columns of a list in a sentence
 _FEW = 10  # different whole numbers that are taken for classes
 
 
@@ -41,6 +43,8 @@ class Prepared:
         What the user should look at.
     source : str
         Name of the file.
+    table : Table
+        The features as columns.
     """
 
     X: np.ndarray
@@ -51,11 +55,24 @@ class Prepared:
     notes: tuple[str, ...]
     warnings: tuple[str, ...]
     source: str
+    table: Table
 
     @property
     def features(self) -> tuple[str, ...]:
         """Names of the features."""
         return self.encoder.features
+
+    def numbers(self, train: np.ndarray, test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Features of rows to learn from and of rows to predict, whose labels are not used."""
+        if not self.encoder.uses_labels:
+            return self.X[train], self.X[test]
+        known, Y = self.table.part(train), self._label_columns[train]
+        encoder = encoder_of(known, Y, max_levels=self.encoder.max_levels)
+        return encoder.of_training(known, Y), encoder(self.table.part(test))
+
+    @property
+    def _label_columns(self) -> np.ndarray:
+        return label_columns(self.y, classes=self.task == "classification")
 
     @property
     def classes(self) -> list[str]:
@@ -64,39 +81,36 @@ class Prepared:
 
 
 def prepare(
-    path: str | Path,
+    data: Any,
     target: str,
     *,
     task: Task | Literal["auto"] = "auto",
     drop: Sequence[str] = (),
-    impute: bool = False,
     max_levels: int = 50,
 ) -> Prepared:
     """Read a table, check it, and turn it into numbers.
 
     Parameters
     ----------
-    path : str or Path
-        CSV or Parquet file.
+    data : path, data frame or columns by name
+        The table; a file is CSV or Parquet.
     target : str
         Column to predict.
     task : {"auto", "regression", "classification"}
         What kind of target it is; ``"auto"`` takes texts and up to 10 whole numbers for classes.
     drop : sequence of str
         Columns to leave out.
-    impute : bool
-        Fill missing values (and leave out rows without a target) instead of refusing them.
     max_levels : int
         Different texts that a category may have.
     """
-    table = read_table(path)
+    table = read_table(data) if isinstance(data, str | Path) else table_of(data)
     notes = list(table.notes)
     label = table[target]
     if target in drop:
         raise BadData(f"'{target}' is the target and cannot be left out with --drop")
     rows = ~label.missing
     if not rows.all():
-        table = _with_target(table, target, rows, impute, notes)
+        table = _with_target(table, target, rows, notes)
         label = table[target]
     found = _task(target, label, task, max_levels, notes)
     y = _labels(label, found)
@@ -118,31 +132,25 @@ def prepare(
             f"no feature is left in {table.source}: every column besides '{target}' is constant, "
             "a copy, or was left out"
         )
-    encoder = encoder_of(features, impute=impute, max_levels=max_levels)
+    Y = label_columns(y, classes=found == "classification")
+    encoder = encoder_of(features, Y, max_levels=max_levels)
     notes += _imputed(features)
-    X = encoder(features)
     return Prepared(
-        X,
-        y,
-        encoder,
-        target,
-        found,
-        tuple(notes),
-        tuple(leaks(features, y, target)),
-        Path(path).name,
+        X=encoder.of_training(features, Y),
+        y=y,
+        encoder=encoder,
+        target=target,
+        task=found,
+        notes=tuple(notes),
+        warnings=(*leaks(features, y, target), *row_numbers(features)),
+        source=Path(data).name if isinstance(data, str | Path) else "the table",
+        table=features,
     )
 
 
-def _with_target(
-    table: Table, target: str, rows: np.ndarray, impute: bool, notes: list[str]
-) -> Table:
+def _with_target(table: Table, target: str, rows: np.ndarray, notes: list[str]) -> Table:
     """The rows that have a target."""
     count = int((~rows).sum())
-    if not impute:
-        raise BadData(
-            f"the target '{target}' is missing in {count} of {len(rows)} rows. Remove these rows, "
-            "or use --impute, which leaves them out."
-        )
     if not rows.any():
         raise BadData(f"the target '{target}' is empty")
     notes.append(f"{count} rows without a value of '{target}' were left out.")
@@ -212,5 +220,9 @@ def _imputed(table: Table) -> list[str]:
     filled = {n: int(c.missing.sum()) for n, c in table.columns.items() if c.missing.any()}
     if not filled:
         return []
-    shown = ", ".join(f"'{name}' ({count})" for name, count in filled.items())
-    return [f"Missing values were filled in: {shown}."]
+    shown = ", ".join(f"'{name}' ({count})" for name, count in list(filled.items())[:_SHOWN])
+    rest = f" and {len(filled) - _SHOWN} more columns" if len(filled) > _SHOWN else ""
+    return [
+        f"Missing values were filled in: {shown}{rest}. Numbers get the median and a mark, texts a "
+        "level of their own."
+    ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from .encoding import TableEncoder as TableEncoder
 from .encoding import encoder_of as encoder_of
-from .model import TableModel as TableModel
 from .reading import read_table as read_table
 from .table import Column as Column
 from .table import Table as Table

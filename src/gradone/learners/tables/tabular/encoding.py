@@ -1,4 +1,4 @@
-"""Numbers from the columns of a table: as they are, or one column for each level of a category."""
+"""Numbers from the columns of a table: as they are, by level, by date, or by the mean label."""
 
 from __future__ import annotations
 
@@ -12,42 +12,38 @@ from .table import Column, Table, listed
 
 ABSENT = "(missing)"
 """Level of a category for values that are missing."""
+_MEAN_FOLDS = 5  # of the means of the label that training rows get
 
 
 @dataclass(frozen=True)
 class Numbers:
-    """A column of numbers.
+    """A column of numbers; where one is missing, the median and a second number 1.
 
     Parameters
     ----------
     name : str
         Its name.
-    fill : float, optional
-        Put where a value is missing; None refuses missing values.
+    fill : float
+        Put where a value is missing.
+    gaps : bool
+        Whether values were missing in training: then a feature says where they are.
     """
 
     name: str
-    fill: float | None = None
+    fill: float
+    gaps: bool = False
 
     @property
     def features(self) -> tuple[str, ...]:
         """Names of the numbers that it gives."""
-        return (self.name,)
+        return (self.name, f"{self.name}={ABSENT}") if self.gaps else (self.name,)
 
     def __call__(self, table: Table) -> np.ndarray:
-        """The numbers, (n, 1)."""
-        column = table[self.name]
-        if column.numbers is None:
-            raise BadData(
-                f"column '{self.name}' must hold numbers, as in the table that was learned from; "
-                f"got {column.example or 'texts'}"
-            )
-        values = column.numbers.copy()
-        if column.missing.any():
-            if self.fill is None:
-                raise BadData(_missing(self.name, column))
-            values[column.missing] = self.fill
-        return values[:, None]
+        """The numbers, (n, features)."""
+        values = _numbers(table, self.name)
+        missing = np.isnan(values)
+        filled = np.where(missing, self.fill, values)
+        return np.stack([filled, missing], axis=1) if self.gaps else filled[:, None]
 
 
 @dataclass(frozen=True)
@@ -59,7 +55,7 @@ class Category:
     name : str
         Its name.
     levels : tuple of str
-        Its different texts.
+        Its different texts; one that is not among them is no level.
     """
 
     name: str
@@ -73,24 +69,70 @@ class Category:
 
     def __call__(self, table: Table) -> np.ndarray:
         """The numbers, (n, features)."""
-        column = table[self.name]
-        if column.codes is None:  # levels that look like numbers, in a table that has no others
-            assert column.numbers is not None
-            texts = [ABSENT if v != v else f"{v:.15g}" for v in column.numbers]
-        else:
-            texts = [ABSENT if code < 0 else column.levels[code] for code in column.codes]
-        places = {level: place for place, level in enumerate(self.levels)}
-        unknown = [text for text in dict.fromkeys(texts) if text not in places]
-        if ABSENT in unknown:
-            raise BadData(_missing(self.name, column))
-        if unknown:
-            raise BadData(
-                f"column '{self.name}' has {listed(unknown)}, which the table that was learned "
-                f"from did not have. Known: {listed(self.levels)}."
-            )
-        codes = np.array([places[text] for text in texts])
+        codes = _codes(table[self.name], self.levels)
         found = (codes[:, None] == np.arange(len(self.levels))).astype(float)
         return found[:, 1:] if len(self.levels) == 2 else found
+
+
+@dataclass(frozen=True)
+class Dates:
+    """A column of dates: days since 1970, and the month, the day of the week and the hour.
+
+    Parameters
+    ----------
+    name : str
+        Its name.
+    fill : float
+        Days, put where a value is missing.
+    parts : tuple of str
+        Which of ``"month"``, ``"weekday"`` and ``"hour"`` vary.
+    """
+
+    name: str
+    fill: float
+    parts: tuple[str, ...]
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """Names of the numbers that it gives."""
+        return (self.name, *(f"{self.name} ({part})" for part in self.parts))
+
+    def __call__(self, table: Table) -> np.ndarray:
+        """The numbers, (n, features)."""
+        days = _numbers(table, self.name)
+        days = np.where(np.isnan(days), self.fill, days)
+        return np.stack([days, *(_PARTS[part](days) for part in self.parts)], axis=1)
+
+
+@dataclass(frozen=True)
+class LabelMeans:
+    """A column of many texts: the mean label of the rows with the same text, shrunk to the mean.
+
+    Parameters
+    ----------
+    name : str
+        Its name.
+    levels : tuple of str
+        Its different texts.
+    means : ndarray (levels + 1, q)
+        Means of the q labels; the last row is for other texts.
+    """
+
+    name: str
+    levels: tuple[str, ...]
+    means: np.ndarray
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """Names of the numbers that it gives."""
+        count = self.means.shape[1]
+        if count == 1:
+            return (f"{self.name} (mean label)",)
+        return tuple(f"{self.name} (mean label {k + 1})" for k in range(count))
+
+    def __call__(self, table: Table) -> np.ndarray:
+        """The numbers, (n, q)."""
+        return np.asarray(self.means[_codes(table[self.name], self.levels)])
 
 
 @dataclass(frozen=True)
@@ -99,8 +141,10 @@ class TableEncoder:
 
     Parameters
     ----------
-    columns : tuple of Numbers and Category
+    columns : tuple of Numbers, Category, Dates and LabelMeans
         What is made of each column.
+    max_levels : int
+        Different texts that made a category.
 
     Examples
     --------
@@ -113,69 +157,181 @@ class TableEncoder:
     array([30.,  1.,  0.,  0.])
     """
 
-    columns: tuple[Numbers | Category, ...]
+    columns: tuple[Numbers | Category | Dates | LabelMeans, ...]
+    max_levels: int = 50
 
     @property
     def features(self) -> tuple[str, ...]:
         """Names of the features."""
         return tuple(name for column in self.columns for name in column.features)
 
+    @property
+    def uses_labels(self) -> bool:
+        """Whether a feature was made of labels: then each fold needs an encoder of its own."""
+        return any(isinstance(column, LabelMeans) for column in self.columns)
+
     def __call__(self, table: Table) -> np.ndarray:
         """Features of every row, (n, d)."""
         return np.concatenate([column(table) for column in self.columns], axis=1)
 
+    def of_training(self, table: Table, Y: np.ndarray) -> np.ndarray:
+        """Features of the rows of training, (n, d).
 
-def encoder_of(table: Table, *, impute: bool = False, max_levels: int = 50) -> TableEncoder:
+        Means of labels are those of other rows: the mean of a row's own label would tell it.
+
+        Parameters
+        ----------
+        table : Table
+            The table that the encoder was made of.
+        Y : ndarray (n, q)
+            Its labels.
+        """
+        return np.concatenate(
+            [
+                _means_of_others(_codes(table[c.name], c.levels), Y)
+                if isinstance(c, LabelMeans)
+                else c(table)
+                for c in self.columns
+            ],
+            axis=1,
+        )
+
+    def strangers(self, table: Table) -> Iterator[str]:
+        """A sentence on each column with texts that training did not have."""
+        for column in self.columns:
+            if isinstance(column, Category | LabelMeans):
+                known = {*column.levels, ABSENT}
+                new = [
+                    text for text in dict.fromkeys(_texts(table[column.name])) if text not in known
+                ]
+                if new:
+                    yield (
+                        f"column '{column.name}' has {listed(new)}, which the table that was "
+                        "learned from did not have; such rows are treated as those of no level"
+                    )
+
+
+def encoder_of(table: Table, Y: np.ndarray | None = None, *, max_levels: int = 50) -> TableEncoder:
     """Encoder of the columns of a table; what cannot be encoded is refused, all of it at once.
 
     Parameters
     ----------
     table : Table
         The features.
-    impute : bool
-        Fill missing numbers with the median of their column, and make missing texts a level of
-        their own.
+    Y : ndarray (n, q), optional
+        Labels, for columns of many texts.
     max_levels : int
-        Different texts that a category may have.
+        Different texts that a category may have; columns of more become means of the label.
     """
-    problems = list(_problems(table, impute, max_levels))
+    problems = list(_problems(table, Y, max_levels))
     if problems:
         raise BadData("\n".join(problems))
-    return TableEncoder(tuple(_encoded(n, c, impute) for n, c in table.columns.items()))
+    columns = tuple(_encoded(n, c, Y, max_levels) for n, c in table.columns.items())
+    return TableEncoder(columns, max_levels)
 
 
-def _encoded(name: str, column: Column, impute: bool) -> Numbers | Category:
+def _encoded(
+    name: str, column: Column, Y: np.ndarray | None, max_levels: int
+) -> Numbers | Category | Dates | LabelMeans:
     if column.numbers is not None:
-        seen = column.numbers[~column.missing]
-        return Numbers(name, float(np.median(seen)) if impute else None)
-    levels = column.levels
-    return Category(name, (*levels, ABSENT) if column.missing.any() else levels)
+        fill = float(np.median(column.numbers[~column.missing]))
+        if column.kind == "date":
+            days = np.where(column.missing, fill, column.numbers)
+            varying = (part for part, of in _PARTS.items() if np.ptp(of(days)) > 0)
+            return Dates(name, fill, tuple(varying))
+        return Numbers(name, fill, bool(column.missing.any()))
+    levels = (*column.levels, ABSENT) if column.missing.any() else column.levels
+    if len(column.levels) <= max_levels:
+        return Category(name, levels)
+    assert Y is not None
+    return LabelMeans(name, levels, _label_means(_codes(column, levels), Y, len(levels)))
 
 
-def _problems(table: Table, impute: bool, max_levels: int) -> Iterator[str]:
+def _problems(table: Table, Y: np.ndarray | None, max_levels: int) -> Iterator[str]:
     for name, column in table.columns.items():
         drop = f'--drop "{name}"' if " " in name else f"--drop {name}"
-        if column.kind == "date":
+        if column.missing.all() and column.kind != "date":
+            yield f"column '{name}' is empty. Leave it out: {drop}."
+        elif column.kind == "date" and column.numbers is None:
             yield (
-                f"column '{name}' holds dates ({column.example}), and gradone cannot guess which "
-                "part of them matters. Replace them by numbers (days since a start, month, hour), "
-                f"or leave them out: {drop}."
+                f"column '{name}' holds dates ({column.example}), and it is not clear which number "
+                f"is the day. Write them as 2024-01-31, or leave the column out: {drop}."
             )
-        elif column.kind == "text" or len(column.levels) > max_levels:
+        elif column.kind == "text" or (len(column.levels) > max_levels and Y is None):
             many = f"{len(column.levels)} different texts" if column.levels else "many texts"
             yield (
                 f"column '{name}' holds text ({column.example}; {many}, at most {max_levels} make "
                 f"a category). Correct it, or leave it out: {drop}."
             )
-        elif column.missing.all():
-            yield f"column '{name}' is empty. Leave it out: {drop}."
-        elif column.missing.any() and not impute:
-            yield _missing(name, column)
 
 
-def _missing(name: str, column: Column) -> str:
-    count = int(column.missing.sum())
-    return (
-        f"column '{name}' has {count} missing value{'s' if count > 1 else ''} in {len(column)} "
-        "rows. Fill them in, or use --impute: numbers get the median, texts a level of their own."
-    )
+# ---- values
+
+
+def _numbers(table: Table, name: str) -> np.ndarray:
+    column = table[name]
+    if column.numbers is None:
+        raise BadData(
+            f"column '{name}' must hold numbers, as in the table that was learned from; "
+            f"got {column.example or 'texts'}"
+        )
+    return column.numbers
+
+
+def _texts(column: Column) -> list[str]:
+    if column.codes is None:  # levels that look like numbers, in a table that has no others
+        assert column.numbers is not None
+        return [ABSENT if v != v else f"{v:.15g}" for v in column.numbers]
+    return [ABSENT if code < 0 else column.levels[code] for code in column.codes]
+
+
+def _codes(column: Column, levels: tuple[str, ...]) -> np.ndarray:
+    """Places of the values among the levels, -1 of others."""
+    places = {level: place for place, level in enumerate(levels)}
+    return np.array([places.get(text, -1) for text in _texts(column)])
+
+
+_PARTS = {
+    "month": lambda days: _calendar(days, "M") % 12 + 1,
+    "weekday": lambda days: (np.floor(days) + 3) % 7,  # 1970 began on a Thursday; Monday is 0
+    "hour": lambda days: np.floor(24 * (days - np.floor(days)) + 1e-6),
+}
+
+
+def _calendar(days: np.ndarray, unit: str) -> np.ndarray:
+    moments = np.floor(days).astype(np.int64).astype("datetime64[D]")
+    return moments.astype(f"datetime64[{unit}]").astype(np.int64)
+
+
+def _target_encoder() -> object:
+    from sklearn.preprocessing import TargetEncoder
+
+    return TargetEncoder(target_type="continuous", cv=_MEAN_FOLDS, random_state=0)
+
+
+def _label_means(codes: np.ndarray, Y: np.ndarray, count: int) -> np.ndarray:
+    """Shrunk means (count + 1, q) of the labels for each code; the last row for other codes."""
+    asked = np.append(np.arange(count), -1)[:, None]
+    fits = (_target_encoder().fit(codes[:, None], y) for y in Y.T)  # type: ignore[attr-defined]
+    return np.concatenate([fit.transform(asked) for fit in fits], axis=1)
+
+
+def _means_of_others(codes: np.ndarray, Y: np.ndarray) -> np.ndarray:
+    """Shrunk means (n, q) for the rows of training, each by folds that it is not in."""
+    fits = [_target_encoder().fit_transform(codes[:, None], y) for y in Y.T]  # type: ignore[attr-defined]
+    return np.concatenate(fits, axis=1)
+
+
+def label_columns(y: np.ndarray, *, classes: bool) -> np.ndarray:
+    """Labels as numbers (n, q): one column, or one for each class (of two, for the second).
+
+    Examples
+    --------
+    >>> label_columns(np.array(["b", "a", "b"]), classes=True)[:, 0]
+    array([1., 0., 1.])
+    """
+    if not classes:
+        return np.asarray(y, dtype=float).reshape(len(y), -1)
+    names, which = np.unique(y, return_inverse=True)
+    hot = (which[:, None] == np.arange(len(names))).astype(float)
+    return hot[:, 1:] if len(names) == 2 else hot

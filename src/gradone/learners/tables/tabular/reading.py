@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import csv
-import re
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -12,16 +12,10 @@ from typing import Any
 import numpy as np
 
 from ....base.errors import BadData
-from .table import MAX_LEVELS, MISSING, Column, Table, column_of, listed
+from .table import MAX_LEVELS, MISSING, Column, Table, column_of_texts, listed, table_of
 
 _ROWS = 4096  # of a block
-_SHARE = 0.9  # of the values that must look like dates
 _CODES = 10  # texts such as 1, 2, 3+ are a category; more numbers with a word among them are not
-_DATE = re.compile(
-    r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([ T]\d{1,2}:\d{2}(:\d{2})?.*)?"
-    r"|\d{1,2}[-/.]\d{1,2}[-/.]\d{4}([ T].*)?"
-    r"|\d{1,2}:\d{2}(:\d{2})?"
-)
 
 
 def read_table(path: str | Path) -> Table:
@@ -63,7 +57,7 @@ class _Cells:
         self.numbers: list[np.ndarray] = []
         self.codes: list[np.ndarray] = []
         self.places: dict[str, int] = {}
-        self.words = self.dates = self.values = 0
+        self.words = self.values = 0
         self.example = ""
 
     def add(self, texts: tuple[str, ...], lines: list[int]) -> None:
@@ -78,7 +72,6 @@ class _Cells:
                 elif (value := _number(text)) is not None:
                     numbers[i] = value
                 else:
-                    self.dates += bool(_DATE.fullmatch(text.strip()))
                     self.words += 1
                     self.example = self.example or f"'{text}' in line {lines[i]}"
         self.values += len(texts) - int(missing.sum())
@@ -93,18 +86,14 @@ class _Cells:
         """What the column is, now that all of it is known."""
         if not self.words:
             return Column("number", numbers=np.concatenate(self.numbers))
-        if self.dates >= _SHARE * self.values:
-            codes = np.zeros(sum(map(len, self.numbers)), int)
-            return Column("date", codes=codes, example=self.example)
         among = self.values - self.words
         if len(self.places) > MAX_LEVELS or (among > self.words and len(self.places) > _CODES):
             codes = np.zeros(sum(map(len, self.numbers)), int)
             example = f"{self.example} among {among} numbers" if among else self.example
             return Column("text", codes=codes, example=example)
-        levels = tuple(sorted(self.places))
-        order = np.array([levels.index(text) for text in self.places] + [-1])
-        codes = order[np.concatenate(self.codes)]
-        return Column("category", codes=codes, levels=levels, example=self.example)
+        known = [*self.places, ""]
+        found = column_of_texts([known[code] for code in np.concatenate(self.codes)])
+        return replace(found, example=self.example)
 
 
 def _all_numbers(texts: tuple[str, ...]) -> np.ndarray | None:
@@ -185,25 +174,13 @@ def _check_names(names: list[str], source: str) -> None:
 
 def _from_parquet(path: Path) -> Table:
     try:
-        parquet, types = map(import_module, ("pyarrow.parquet", "pyarrow.types"))
+        parquet = import_module("pyarrow.parquet")
     except ImportError:
         raise BadData(
             f"{path} is a Parquet file, and pyarrow is not installed. pip install pyarrow, or "
             "save the table as CSV."
         ) from None
-    stored = parquet.read_table(path)
-    columns = {}
-    for name in stored.column_names:
-        column = stored.column(name)
-        if types.is_temporal(column.type):
-            example = str(next(iter(column.drop_null()), "a time"))
-            columns[name] = Column("date", codes=np.zeros(len(column), int), example=f"'{example}'")
-        elif types.is_floating(column.type) or types.is_integer(column.type):
-            values = [np.nan if v is None else v for v in column.to_pylist()]
-            columns[name] = Column("number", numbers=np.array(values, float))
-        else:
-            columns[name] = column_of(np.array(column.to_pylist(), dtype=object))
-    return Table(columns, str(path))
+    return Table(table_of(parquet.read_table(path)).columns, str(path))
 
 
 def _checked(table: Table) -> Table:
@@ -220,6 +197,6 @@ def _checked(table: Table) -> Table:
             row = int(np.flatnonzero(np.isinf(column.numbers))[0]) + 1
             raise BadData(
                 f"column '{name}' of {table.source} has infinite values, the first in row {row}. "
-                "Replace them by numbers, or leave them empty and use --impute."
+                "Replace them by numbers, or leave them empty."
             )
     return table

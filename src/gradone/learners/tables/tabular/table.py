@@ -9,11 +9,12 @@ from typing import Any, Literal
 import numpy as np
 
 from ....base.errors import BadData, did_you_mean
+from .dates import days_of, looks_like_a_date
 
 Kind = Literal["number", "category", "date", "text"]
-MISSING = frozenset(["", "na", "n/a", "#n/a", "nan", "null", "?"])
+MISSING = frozenset(["", "na", "n/a", "#n/a", "<na>", "nan", "nat", "null", "?"])
 """What stands in a cell without a value, in small letters."""
-MAX_LEVELS = 1000  # different texts of a column that are kept
+MAX_LEVELS = 100_000  # different texts of a column that are kept
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,8 @@ class Column:
     kind : {"number", "category", "date", "text"}
         What it holds; ``"text"`` has too many different texts to be a category.
     numbers : ndarray (n,), optional
-        Values of a column of numbers, NaN where one is missing.
+        Values of a column of numbers, days since 1970 of dates, NaN where one is missing; None of
+        dates that cannot be read without doubt.
     codes : ndarray of int (n,), optional
         Place of each value among `levels`, -1 where one is missing.
     levels : tuple of str
@@ -101,7 +103,7 @@ class Table:
 
 
 def column_of(values: Any) -> Column:
-    """Column of values in memory: numbers, truth values, texts; None and NaN are missing.
+    """Column of values in memory: numbers, truth values, dates, texts; None and NaN are missing.
 
     Examples
     --------
@@ -112,28 +114,32 @@ def column_of(values: Any) -> Column:
     """
     array = np.asarray(values)
     if array.dtype.kind == "M":
-        return Column("date", codes=np.zeros(len(array), int), example=str(array[0]))
+        return _of_moments(array)
     if array.dtype.kind in "iuf":
         return Column("number", numbers=array.astype(float))
-    texts: list[str] = []
-    for value in array.tolist():
-        missing = value is None or value != value  # NaN differs from itself
-        texts.append("" if missing else str(value))
-    try:
-        numbers = [np.nan if _is_missing(text) else float(text) for text in texts]
-        if array.dtype.kind != "b":
-            return Column("number", numbers=np.array(numbers))
-    except ValueError:
-        pass
-    levels = tuple(sorted({text for text in texts if not _is_missing(text)}))
+    texts = [_text(value) for value in array.tolist()]
+    if array.dtype.kind != "b":
+        try:
+            return Column("number", numbers=np.array([float(t) if t else np.nan for t in texts]))
+        except ValueError:
+            pass
+    return column_of_texts(texts)
+
+
+def column_of_texts(texts: list[str]) -> Column:
+    """Column of texts that are no numbers; empty ones are missing."""
+    present = [text for text in texts if text]
+    if present and all(looks_like_a_date(text) for text in present):
+        return Column("date", numbers=days_of(texts), example=f"'{present[0]}'")
+    levels = tuple(sorted(set(present)))
     places = {text: place for place, text in enumerate(levels)}
     codes = np.array([places.get(text, -1) for text in texts])
-    kind: Kind = "category" if len(levels) <= MAX_LEVELS else "text"
-    return Column(kind, codes=codes, levels=levels)
+    example = f"'{present[0]}'" if present else ""
+    return Column("category", codes=codes, levels=levels, example=example)
 
 
 def table_of(data: Any) -> Table:
-    """Table of a data frame, or of columns by name.
+    """Table of a data frame (pandas, polars, pyarrow), of columns by name, or of an array.
 
     Examples
     --------
@@ -142,15 +148,48 @@ def table_of(data: Any) -> Table:
     """
     if isinstance(data, Table):
         return data
-    if not isinstance(data, Mapping) and not hasattr(data, "columns"):
-        raise BadData(
-            f"a table is a file, a data frame or columns by name, got {type(data).__name__}"
-        )
-    names = list(data) if isinstance(data, Mapping) else list(data.columns)
-    columns = {str(name): column_of(data[name]) for name in names}
+    if isinstance(data, np.ndarray) and data.ndim == 2:
+        columns = {f"x{i}": column_of(values) for i, values in enumerate(data.T)}
+    elif isinstance(data, Mapping):
+        columns = {str(name): column_of(values) for name, values in data.items()}
+    else:
+        columns = _of_frame(data)
     if len({len(column) for column in columns.values()}) != 1:
         raise BadData("the columns of a table must have the same number of rows, at least one")
     return Table(columns)
+
+
+def _of_frame(data: Any) -> dict[str, Column]:
+    import narwhals.stable.v2 as nw
+
+    try:
+        frame = nw.from_native(data, eager_only=True)
+    except TypeError:
+        raise BadData(
+            f"a table is a file, a data frame or columns by name, got {type(data).__name__}"
+        ) from None
+    return {str(series.name): _of_series(series) for series in frame.iter_columns()}
+
+
+def _of_series(series: Any) -> Column:
+    """Column of a series of any kind of data frame, by its type."""
+    import narwhals.stable.v2 as nw
+
+    kind = series.dtype
+    if kind.is_numeric():
+        return Column("number", numbers=series.cast(nw.Float64).to_numpy().astype(float))
+    if kind in (nw.Datetime, nw.Date):
+        return _of_moments(np.array(series.to_list(), dtype="datetime64[us]"))
+    if kind == nw.Boolean:
+        return column_of_texts([_text(value) for value in series.to_list()])
+    return column_of(np.array(series.to_list(), dtype=object))
+
+
+def _of_moments(moments: np.ndarray) -> Column:
+    days = moments.astype("datetime64[us]").astype(np.int64) / 86400e6
+    days[np.isnat(moments)] = np.nan
+    present = moments[~np.isnat(moments)]
+    return Column("date", numbers=days, example=f"'{present[0]}'" if len(present) else "")
 
 
 def listed(names: Any, most: int = 8) -> str:
@@ -166,5 +205,7 @@ def listed(names: Any, most: int = 8) -> str:
     return shown + (f", ... ({len(names)} in all)" if len(names) > most else "")
 
 
-def _is_missing(text: str) -> bool:
-    return text.strip().lower() in MISSING
+def _text(value: Any) -> str:
+    """A value as a text, empty if it is missing."""
+    text = "" if value is None else str(value).strip()
+    return "" if text.lower() in MISSING else text

@@ -6,19 +6,32 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ...learners.tables.tabular import Column, Table
+from .table import Column, Table
 
 _LEAK = 1e-6  # of the variance of the target that a single column leaves
 
 
+_MANY = 50  # different texts: more, in most rows a new one, are names of the rows
+
+
 def useless_columns(table: Table) -> list[tuple[str, str]]:
-    """Columns that are constant or copies of others up to scale, each with a sentence on it."""
+    """Columns that say nothing, each with a sentence on it.
+
+    They are empty, constant, copies of others up to scale, names of the rows, or dates that cannot
+    be read.
+    """
     found: list[tuple[str, str]] = []
     seen: dict[bytes, str] = {}
     for name, column in table.columns.items():
-        fingerprint = _fingerprint(column)
-        if column.kind not in ("number", "category") or column.missing.all():
+        if column.numbers is None and column.codes is None or column.kind == "text":
+            continue  # refused later, with what to do
+        if column.missing.all():
+            found.append((name, f"'{name}' is empty and was left out."))
             continue
+        if len(column.levels) > max(_MANY, len(column) // 2):
+            found.append((name, f"'{name}' has another text in most rows and was left out."))
+            continue
+        fingerprint = _fingerprint(column)
         if fingerprint is None:
             found.append((name, f"'{name}' has the same value in every row and was left out."))
         elif fingerprint in seen:
@@ -27,6 +40,18 @@ def useless_columns(table: Table) -> list[tuple[str, str]]:
         else:
             seen[fingerprint] = name
     return found
+
+
+def row_numbers(table: Table) -> Iterator[str]:
+    """Warnings of columns that count the rows: whole numbers one after the other."""
+    for name, column in table.columns.items():
+        if column.kind == "number" and column.numbers is not None:
+            steps = np.diff(column.numbers)
+            if len(steps) > 1 and (steps == 1).all():
+                yield (
+                    f"'{name}' numbers the rows one by one. Unless their order matters, leave it "
+                    f'out with --drop "{name}".'
+                )
 
 
 def _fingerprint(column: Column) -> bytes | None:

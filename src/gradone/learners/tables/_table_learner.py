@@ -1,0 +1,174 @@
+"""What the learners of data frames share: columns of any kind around a feature learner."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ...base.arrays import in_our_words
+from ...base.errors import BadData
+from ...targets.sampled import whole_number
+from .tabular import Table, TableEncoder, encoder_of, read_table
+from .tabular.encoding import label_columns
+from .tabular.suspects import row_numbers, useless_columns
+from .tabular.table import table_of
+
+
+class TableLearner(TransformerMixin, BaseEstimator):
+    """Encodes the columns of a table and hands the numbers to a feature learner."""
+
+    _classes: ClassVar[bool]
+
+    def __init__(
+        self,
+        learner: Any = None,
+        *,
+        max_levels: int = 50,
+        random_state: int | np.random.Generator | None = None,
+    ) -> None:
+        self.learner = learner
+        self.max_levels = max_levels
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Encode the columns, find the directions and fit the members.
+
+        Parameters
+        ----------
+        X : data frame, columns by name, array (n, columns), or the path of a file
+            The features.
+        y : array-like (n,)
+            Labels.
+        sample_weight : array-like (n,), optional
+            Weights of the rows: 2 means the same as a row that is there twice.
+
+        Returns
+        -------
+        object
+            Itself.
+        """
+        whole_number("max_levels", self.max_levels)
+        if y is None:
+            raise BadData(
+                f"{type(self).__name__} requires y to be passed, but the target y is None"
+            )
+        table, labels = self._training_table(X), self._checked_labels(y)
+        if len(table) != len(labels):
+            raise BadData(f"X has {len(table)} rows and y has {len(labels)} labels")
+        useless = useless_columns(table)
+        kept = table.without(*(name for name, _ in useless))
+        if not kept.columns:
+            kept = table  # constant columns: the learner says what that means
+        Y = label_columns(labels, classes=self._classes)
+        encoder = encoder_of(kept, Y, max_levels=self.max_levels)
+        self.notes_ = (*table.notes, *(note for _, note in useless), *row_numbers(kept))
+        numbers = encoder.of_training(kept, Y)
+        self._keep(encoder, self._learner().fit(numbers, labels, sample_weight=sample_weight))
+        return self
+
+    @classmethod
+    def around(cls, learner: Any, encoder: TableEncoder, columns: tuple[str, ...]) -> Self:
+        """The fitted learner of a table whose encoder and feature learner are fitted already.
+
+        Parameters
+        ----------
+        learner : FeatureRegressor or FeatureClassifier
+            Fitted to the features of the encoder.
+        encoder : TableEncoder
+            Of the columns.
+        columns : tuple of str
+            Names of the columns.
+        """
+        made = cls(max_levels=encoder.max_levels)
+        made.n_features_in_ = len(columns)
+        made.feature_names_in_ = np.array(columns, dtype=object)
+        made.notes_ = ()
+        made._keep(encoder, learner)
+        return made
+
+    def _keep(self, encoder: TableEncoder, learner: Any) -> None:
+        self.encoder_, self.learner_ = encoder, learner
+        self.directions_, self.n_directions_ = learner.directions_, learner.n_directions_
+        self.diagnosis_ = learner.diagnosis_
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Coordinates (n, k) of new rows along the learned directions.
+
+        Parameters
+        ----------
+        X : data frame, columns by name, array, or path
+            The features.
+        """
+        numbers = self._numbers(X)
+        found: np.ndarray = self.learner_.transform(numbers)
+        return found
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Names of the coordinates that :meth:`transform` gives."""
+        check_is_fitted(self)
+        name = type(self).__name__.lower()
+        return np.array([f"{name}{k}" for k in range(self.n_directions_)], dtype=object)
+
+    def loadings(self) -> Any:
+        """How the encoded columns enter the directions, as a labelled table (xarray.Dataset)."""
+        check_is_fitted(self)
+        return self.learner_.loadings().assign_coords(feature=list(self.encoder_.features))
+
+    # ---- parts
+
+    def _learner(self) -> Any:
+        """The feature learner that is fitted."""
+        raise NotImplementedError
+
+    def _checked_labels(self, y: Any) -> np.ndarray:
+        """Labels (n,) without gaps."""
+        raise NotImplementedError
+
+    def _chosen(self, own: type) -> Any:
+        return own(random_state=self.random_state) if self.learner is None else clone(self.learner)
+
+    def _training_table(self, X: Any) -> Table:
+        if isinstance(X, str | Path | Mapping | Table):
+            table = _of_any(X)
+            self.n_features_in_ = len(table.columns)
+            self.feature_names_in_ = np.array(list(table.columns), dtype=object)
+            return table
+        if hasattr(X, "columns"):
+            in_our_words(lambda: validate_data(self, X, skip_check_array=True))
+            return table_of(X)
+        return table_of(self._array(X, reset=True))
+
+    def _numbers(self, X: Any) -> np.ndarray:
+        """Features of new rows; columns that were not there in training are ignored."""
+        check_is_fitted(self)
+        if isinstance(X, str | Path | Mapping | Table) or hasattr(X, "columns"):
+            table = _of_any(X)
+        else:
+            table = table_of(self._array(X, reset=False))
+        for remark in self.encoder_.strangers(table):
+            warnings.warn(f"{remark}.", UserWarning, stacklevel=3)
+        return self.encoder_(table)
+
+    def _array(self, X: Any, *, reset: bool) -> np.ndarray:
+        found: np.ndarray = in_our_words(
+            lambda: validate_data(self, X, reset=reset, dtype=None, ensure_all_finite="allow-nan")
+        )
+        return found if found.dtype.kind in "fiub" else found.astype(object)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        return tags
+
+
+def _of_any(X: Any) -> Table:
+    return read_table(X) if isinstance(X, str | Path) else table_of(X)

@@ -1,0 +1,117 @@
+"""Classification on data frames: columns of any kind, few directions, probabilities."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
+
+from ...base.arrays import in_our_words
+from .._registry import LEARNERS
+from ._table_learner import TableLearner
+from .feature_classifier import FeatureClassifier
+
+
+@LEARNERS.add("table_classifier")
+class TableClassifier(ClassifierMixin, TableLearner):
+    """:class:`FeatureClassifier` for tables as they are.
+
+    The columns are treated as by :class:`TableRegressor`.
+
+    Parameters
+    ----------
+    learner : FeatureClassifier, optional
+        With settings of one's own; it is cloned.
+    max_levels : int
+        Different texts that make a category.
+    random_state : int, numpy.random.Generator or None
+        Of the learner, if none is given.
+
+    Attributes
+    ----------
+    classes_ : ndarray (k,)
+        The classes, sorted.
+    learner_ : FeatureClassifier
+        Fitted to the encoded columns.
+    encoder_ : TableEncoder
+        Makes features of columns; ``encoder_.features`` has their names.
+    notes_ : tuple of str
+        What was done with the table.
+    directions_ : array (k, d)
+        Of the learner, over the encoded columns.
+    n_directions_ : int
+        Number of directions.
+    diagnosis_ : str
+        What was found, in words.
+
+    References
+    ----------
+    troiani2024limits, damian2025leap, defilippis2025spectral
+
+    Examples
+    --------
+    >>> import gradone as gd
+    >>> s = gd.Target("sign(z1)").sample(n=200, d=3, seed=0)
+    >>> table = dict(zip("abc", s.X.T)) | {"site": ["north", "south"] * 100}
+    >>> answers = ["no" if y < 0 else "yes" for y in s.y]
+    >>> learner = TableClassifier(random_state=0).fit(table, answers)
+    >>> learner.classes_.tolist(), bool(learner.score(table, answers) > 0.9)
+    (['no', 'yes'], True)
+    """
+
+    cites = FeatureClassifier.cites
+    cost = FeatureClassifier.cost
+    _classes = True
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """The classes, sorted."""
+        found: np.ndarray = self.learner_.classes_
+        return found
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Classes (n,) of new rows.
+
+        Parameters
+        ----------
+        X : data frame, columns by name, array, or path
+            The features.
+        """
+        numbers = self._numbers(X)
+        found: np.ndarray = self.learner_.predict(numbers)
+        return found
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probabilities (n, k) of the classes, in the order of ``classes_``.
+
+        Parameters
+        ----------
+        X : data frame, columns by name, array, or path
+            The features.
+        """
+        numbers = self._numbers(X)
+        found: np.ndarray = self.learner_.predict_proba(numbers)
+        return found
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Logits of new rows: (n,) for two classes (positive: the second), else (n, k).
+
+        Parameters
+        ----------
+        X : data frame, columns by name, array, or path
+            The features.
+        """
+        numbers = self._numbers(X)
+        found: np.ndarray = self.learner_.decision_function(numbers)
+        return found
+
+    def _learner(self) -> Any:
+        return self._chosen(FeatureClassifier)
+
+    def _checked_labels(self, y: Any) -> np.ndarray:
+        found: np.ndarray = in_our_words(lambda: column_or_1d(y, warn=True))
+        in_our_words(lambda: check_classification_targets(found))
+        return found
