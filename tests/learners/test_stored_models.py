@@ -10,9 +10,15 @@ import numpy as np
 import pytest
 
 import gradone as gd
-from gradone.learners import FeatureClassifier, FeatureRegressor, SpectralDirections, load_model
+from gradone.learners import (
+    FeatureClassifier,
+    FeatureRegressor,
+    SpectralDirections,
+    TableRegressor,
+    load_model,
+)
 from gradone.learners.stored_models import SCHEMA
-from gradone.learners.tables.tabular import TableModel, encoder_of
+from gradone.learners.tables.tabular import encoder_of
 from gradone.learners.tables.tabular.table import table_of
 
 from .rotated import product_plus_linear, rotated, sign_product
@@ -76,7 +82,7 @@ def test_finders_and_float32_come_back(data, tmp_path):
 def test_a_model_of_a_table_reads_files_in_another_process(regressor, tmp_path):
     """The process that loads never sees the one that saved."""
     table = table_of({f"x{i}": np.arange(4.0) + i for i in range(5)})
-    model = TableModel(encoder_of(table), regressor, "y")
+    model = TableRegressor.around(regressor, encoder_of(table), tuple(table.columns))
     gd.learners.save_model(model, tmp_path / "model.npz")
     rows = "".join(",".join(str(float(i + j)) for j in range(5)) + "\n" for i in range(4))
     (tmp_path / "new.csv").write_text("x0,x1,x2,x3,x4\n" + rows)

@@ -23,8 +23,8 @@ SMALL = {"max_directions": 2, "cv": 2, "n_landmarks": 50, "n_landmarks_final": 6
 
 def prepared(X, y, task="regression", names=None):
     names = names or [f"x{i}" for i in range(X.shape[1])]
-    encoder = encoder_of(table_of(dict(zip(names, X.T, strict=True))))
-    return Prepared(X, y, encoder, "y", task, (), (), "table.csv")
+    table = table_of(dict(zip(names, X.T, strict=True)))
+    return Prepared(X, y, encoder_of(table), "y", task, (), (), "table.csv", table)
 
 
 def normal(n, d, seed=0):
@@ -221,17 +221,18 @@ def test_few_whole_numbers_are_classes_unless_told_otherwise(tmp_path):
     assert prepare(truth, "y").task == "classification"
 
 
-def test_missing_values_are_filled_only_on_request(tmp_path):
+def test_missing_values_are_filled_and_noted(tmp_path):
     x = ["", "na", *range(38)]
     eyes = ["?", *["blue", "brown", "green"] * 13]
     path = written(tmp_path, x=x, eyes=eyes, y=[*np.arange(39) / 7, ""])
-    found = prepare(path, "y", impute=True)
-    assert found.X.shape == (39, 5)
-    assert found.features == ("x", "eyes=blue", "eyes=brown", "eyes=green", "eyes=(missing)")
-    assert found.X[0].tolist() == [18.0, 0, 0, 0, 1]
+    found = prepare(path, "y")
+    levels = ("eyes=blue", "eyes=brown", "eyes=green", "eyes=(missing)")
+    assert found.features == ("x", "x=(missing)", *levels)
+    assert found.X[0].tolist() == [18.0, 1, 0, 0, 0, 1]
     assert found.notes == (
         "1 rows without a value of 'y' were left out.",
-        "Missing values were filled in: 'x' (2), 'eyes' (1).",
+        "Missing values were filled in: 'x' (2), 'eyes' (1). Numbers get the median and a mark, "
+        "texts a level of their own.",
     )
 
 

@@ -132,7 +132,9 @@ def _show_cost(data: Prepared, folds: int | None, curve: bool, as_json: bool) ->
 
 def _kind(column: object) -> str:
     levels = getattr(column, "levels", None)
-    return "number" if levels is None else f"{len(levels)} levels"
+    if levels is None:
+        return "date" if hasattr(column, "parts") else "number"
+    return f"{len(levels)} levels" + (", mean label" if hasattr(column, "means") else "")
 
 
 def _show(found: TableFit, files: dict[str, Path]) -> None:

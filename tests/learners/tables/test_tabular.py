@@ -1,14 +1,14 @@
 """Tables of files: what is read, what is refused, and what becomes of it."""
 
 import sys
-import types
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import gradone as gd
-from gradone.learners.tables.tabular import TableModel, encoder_of, read_table
+from gradone.learners import FeatureRegressor, TableRegressor
+from gradone.learners.tables.tabular import encoder_of, read_table
 from gradone.learners.tables.tabular.table import table_of
 
 
@@ -101,45 +101,6 @@ def test_parquet_is_read_where_pyarrow_is(tmp_path):
     assert [column.kind for column in table.columns.values()] == ["number", "category", "category"]
 
 
-def test_columns_of_parquet_are_taken_by_their_types(written, monkeypatch):
-    """With a stand-in for pyarrow, which need not be installed."""
-
-    class Column(list):
-        def __init__(self, kind, values):
-            super().__init__(values)
-            self.type = kind
-
-        def to_pylist(self):
-            return list(self)
-
-        def drop_null(self):
-            return [value for value in self if value is not None]
-
-    class Stored(dict):
-        column_names = property(list)
-        column = dict.__getitem__
-
-    stored = Stored(
-        a=Column("floating", [1.5, None]),
-        b=Column("text", ["x", None]),
-        c=Column("temporal", ["2024-01-01", None]),
-    )
-    kinds = {f"is_{k}": lambda t, k=k: t == k for k in ("temporal", "floating", "integer")}
-    modules = {
-        "pyarrow": {},
-        "pyarrow.parquet": {"read_table": lambda path: stored},
-        "pyarrow.types": kinds,
-    }
-    for name, contents in modules.items():
-        module = types.ModuleType(name)
-        vars(module).update(contents)
-        monkeypatch.setitem(sys.modules, name, module)
-    table = read_table(written("", name="table.parquet"))
-    assert [column.kind for column in table.columns.values()] == ["number", "category", "date"]
-    np.testing.assert_array_equal(table["a"].numbers, [1.5, np.nan])
-    np.testing.assert_array_equal(table["b"].codes, [0, -1])
-
-
 def test_levels_become_columns_of_zeros_and_ones():
     table = table_of({"n": [1, 2, 3], "two": ["m", "f", "m"], "three": ["a", "c", "b"]})
     encoder = encoder_of(table)
@@ -148,26 +109,50 @@ def test_levels_become_columns_of_zeros_and_ones():
     np.testing.assert_array_equal(encoder(table), expected)
 
 
-def test_missing_values_are_refused_or_filled():
+def test_missing_values_are_filled_and_marked():
     table = table_of({"n": [1.0, np.nan, 5.0, 2.0], "t": ["a", None, "b", "a"]})
-    with pytest.raises(gd.BadData, match="'n' has 1 missing value in 4 rows") as refused:
-        encoder_of(table)
-    assert "column 't' has 1 missing value" in str(refused.value)  # all problems at once
-    encoder = encoder_of(table, impute=True)
-    assert encoder.features == ("n", "t=a", "t=b", "t=(missing)")
-    np.testing.assert_array_equal(encoder(table)[1], [2.0, 0, 0, 1])
+    encoder = encoder_of(table)
+    assert encoder.features == ("n", "n=(missing)", "t=a", "t=b", "t=(missing)")
+    np.testing.assert_array_equal(encoder(table)[1], [2.0, 1, 0, 0, 1])
+
+
+def test_dates_are_days_months_weekdays_and_hours(written):
+    path = written("on,y\n1970-01-05,1\n2024-02-29 13:30,2\n,3\n")
+    table = read_table(path).without("y")
+    encoder = encoder_of(table)
+    assert encoder.features == ("on", "on (month)", "on (weekday)", "on (hour)")
+    days = (np.datetime64("2024-02-29") - np.datetime64("1970-01-01")).astype(int) + 13.5 / 24
+    np.testing.assert_allclose(encoder(table)[:2], [[4, 1, 0, 0], [days, 2, 3, 13]])
+    frame = pd.DataFrame({"on": pd.to_datetime(["1970-01-05 00:00", "2024-02-29 13:30", None])})
+    np.testing.assert_allclose(encoder(table_of(frame)), encoder(table))
+
+
+def test_many_texts_become_the_mean_label_of_other_rows():
+    """Labels that are noise: the encoding of a row must not tell its own label."""
+    rng = np.random.default_rng(0)
+    table = table_of({"city": [f"c{k}" for k in rng.integers(0, 80, 400)]})
+    y = rng.standard_normal((400, 1))
+    encoder = encoder_of(table, y)
+    assert encoder.uses_labels
+    assert encoder.features == ("city (mean label)",)
+    told = [
+        np.corrcoef(x[:, 0], y[:, 0])[0, 1] for x in (encoder(table), encoder.of_training(table, y))
+    ]
+    assert told[0] > 0.3
+    assert abs(told[1]) < 0.25  # five standard errors
+    other = encoder(table_of({"city": ["c0", "elsewhere"]}))
+    np.testing.assert_allclose(other[1, 0], y.mean())
 
 
 @pytest.mark.parametrize(
     ("cells", "message"),
     [
-        (["2024-01-31"] * 30, r"holds dates \('2024-01-31' in line 2\).*--drop x"),
-        (["31.12.2023 10:30"] * 30, "holds dates"),
+        (["03/04/2024"] * 30, r"holds dates \('03/04/2024' in line 2\).*which number is the day"),
         ([f"name {i}" for i in range(60)], "holds text .*60 different texts, at most 50"),
         ([str(i) for i in range(60)] + ["many"], r"'many' in line 62 among 60 numbers"),
         ([""] * 5, "is empty"),
     ],
-    ids=["dates", "times", "names", "a word among numbers", "empty"],
+    ids=["dates", "names", "a word among numbers", "empty"],
 )
 def test_columns_that_are_no_features_are_refused(written, cells, message):
     path = written("x,y\n" + "".join(f"{cell},1\n" for cell in cells))
@@ -175,35 +160,96 @@ def test_columns_that_are_no_features_are_refused(written, cells, message):
         encoder_of(read_table(path).without("y"))
 
 
-class _Sum:
-    def predict(self, X):
-        return X.sum(axis=1)
+@pytest.fixture(scope="module")
+def learner():
+    """y = a b, with a column of texts that says nothing."""
+    rng = np.random.default_rng(0)
+    table = {name: rng.standard_normal(300) for name in "ab"} | {"t": ["x", "y", "z"] * 100}
+    small = FeatureRegressor(2, cv=2, n_landmarks=50, n_landmarks_final=60, random_state=0)
+    return TableRegressor(small).fit(table, table["a"] * table["b"])
 
 
-def test_new_rows_come_from_files_frames_and_dictionaries(written):
-    old = table_of({"a": [1, 2, 3], "t": ["x", "y", "z"]})
-    model = TableModel(encoder_of(old), _Sum(), "y")
-    new = {"t": ["z", "x"], "more": [0, 0], "a": [10, 20]}
-    expected = [11, 21]
-    np.testing.assert_array_equal(model.predict(new), expected)
-    np.testing.assert_array_equal(model.predict(pd.DataFrame(new)), expected)
-    path = written("t,more,a\nz,0,10\nx,0,20\n")
-    np.testing.assert_array_equal(model.predict(path), expected)
-    np.testing.assert_array_equal(model.predict(str(path)), expected)
+def test_new_rows_come_from_files_frames_and_dictionaries(learner, written):
+    new = {"t": ["z", "x"], "more": [0, 0], "a": [1.0, 0.5], "b": [0.5, -1.0]}
+    expected = learner.predict(new)
+    np.testing.assert_allclose(expected, [0.5, -0.5], atol=0.1)
+    np.testing.assert_array_equal(learner.predict(pd.DataFrame(new)), expected)
+    path = written("t,more,a,b\nz,0,1.0,0.5\nx,0,0.5,-1.0\n")
+    np.testing.assert_array_equal(learner.predict(path), expected)
+    np.testing.assert_array_equal(learner.predict(str(path)), expected)
+
+
+def test_texts_that_training_did_not_have_are_no_level_and_are_named(learner):
+    with pytest.warns(UserWarning, match="'t' has 'w', which the table that was learned from"):
+        found = learner.predict({"a": [1.0], "b": [0.5], "t": ["w"]})
+    np.testing.assert_allclose(found, 0.5, atol=0.2)
 
 
 @pytest.mark.parametrize(
     ("new", "message"),
     [
-        ({"a": [1]}, "no column 't'"),
-        ({"a": ["one"], "t": ["x"]}, "'a' must hold numbers"),
-        ({"a": [1], "t": ["w"]}, "'t' has 'w', which the table .* did not have. Known: 'x', 'y'"),
-        ({"a": [np.nan], "t": ["x"]}, "'a' has 1 missing value"),
-        ({"a": [1], "t": [None]}, "'t' has 1 missing value"),
-        ([1, 2], "a table is a file, a data frame or columns by name"),
+        ({"a": [1], "b": [1]}, "no column 't'"),
+        ({"a": ["one"], "b": [1], "t": ["x"]}, "'a' must hold numbers"),
     ],
 )
-def test_rows_of_another_kind_are_refused(new, message):
-    old = table_of({"a": [1, 2], "t": ["x", "y"]})
+def test_rows_of_another_kind_are_refused(learner, new, message):
     with pytest.raises(gd.BadData, match=message):
-        TableModel(encoder_of(old), _Sum(), "y").predict(new)
+        learner.predict(new)
+
+
+def test_frames_of_every_kind_give_the_same_table():
+    polars = pytest.importorskip("polars")
+    columns = {
+        "n": [1, None, 3],
+        "x": [0.5, 1.5, None],
+        "t": ["a", None, "b"],
+        "b": [True, None, False],
+    }
+    plain = table_of(columns)
+    nullable = pd.DataFrame(
+        {"n": pd.array([1, None, 3], dtype="Int64")}
+        | {
+            "x": [0.5, 1.5, None],
+            "t": pd.Categorical(["a", None, "b"]),
+            "b": pd.array([True, None, False], dtype="boolean"),
+        }
+    )
+    for frame in (nullable, polars.DataFrame(columns)):
+        table = table_of(frame)
+        for name, column in plain.columns.items():
+            assert table[name].kind == column.kind
+            assert table[name].levels == column.levels
+            np.testing.assert_array_equal(table[name].missing, column.missing)
+
+
+def test_what_was_left_out_is_noted():
+    table = {
+        "a": np.arange(60.0) ** 2,
+        "same": np.ones(60),
+        "id": np.arange(60),
+        "name": [f"row {k}" for k in range(60)],
+    }
+    learner = TableRegressor(random_state=0)
+    with pytest.warns(UserWarning, match="leaks"):
+        learner.fit(table, np.arange(60.0))
+    assert any("'same' has the same value in every row" in note for note in learner.notes_)
+    assert any("'name' has another text in most rows" in note for note in learner.notes_)
+    assert any("'id' numbers the rows" in note for note in learner.notes_)
+
+
+def test_learners_of_tables_work_in_pipelines_and_searches(learner):
+    from sklearn.inspection import permutation_importance
+    from sklearn.model_selection import GridSearchCV
+
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame(
+        {name: rng.standard_normal(120) for name in "ab"} | {"t": ["x", "y", "z"] * 40}
+    )
+    y = frame["a"] * frame["b"]
+    found = permutation_importance(learner, frame, y, n_repeats=2, random_state=0)
+    assert found.importances_mean[:2].min() > 10 * abs(found.importances_mean[2])
+    search = GridSearchCV(
+        TableRegressor(FeatureRegressor(1, cv=2, members=["linear"])), {"max_levels": [2, 50]}, cv=2
+    )
+    search.fit(frame, frame["a"] + 0.01 * rng.standard_normal(120))
+    assert search.best_score_ > 0.99

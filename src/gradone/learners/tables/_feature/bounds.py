@@ -10,13 +10,15 @@ import numpy as np
 from ....base.errors import BadData
 
 _NEIGHBOR = 4  # the distance of an extreme label to the fifth one says how far the next may lie
+_SHARE = 0.1  # of the range, at least
 
 
 @dataclass(frozen=True)
 class Limits:
     r"""Range of the labels of training, and as much beyond its ends as they are apart there.
 
-    .. math:: y_{(1)} - (y_{(5)} - y_{(1)}) \le f(x) \le y_{(n)} + (y_{(n)} - y_{(n-4)})    [FL-7]
+    .. math:: y_{(1)} - \max(y_{(5)} - y_{(1)}, 0.1 R) \le f(x) \le
+              y_{(n)} + \max(y_{(n)} - y_{(n-4)}, 0.1 R), \qquad R = y_{(n)} - y_{(1)}    [FL-7]
 
     Parameters
     ----------
@@ -43,7 +45,9 @@ def label_limits(Y: np.ndarray) -> Limits:
     """
     ordered, k = np.sort(Y, axis=0), min(_NEIGHBOR, len(Y) - 1)
     low, high = ordered[0], ordered[-1]
-    return Limits(low - (ordered[k] - low), high + (high - ordered[-1 - k]))
+    least = _SHARE * (high - low)
+    below, above = ordered[k] - low, high - ordered[-1 - k]
+    return Limits(low - np.maximum(below, least), high + np.maximum(above, least))
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -244,7 +244,8 @@ def _encoded(
     if len(column.levels) <= max_levels:
         return Category(name, levels)
     assert Y is not None
-    return LabelMeans(name, levels, _label_means(_codes(column, levels), Y, len(levels)))
+    asked = np.append(np.arange(len(levels)), -1)
+    return LabelMeans(name, levels, _label_means(_codes(column, levels), Y, asked))
 
 
 def _problems(table: Table, Y: np.ndarray | None, max_levels: int) -> Iterator[str]:
@@ -291,7 +292,7 @@ def _codes(column: Column, levels: tuple[str, ...]) -> np.ndarray:
     return np.array([places.get(text, -1) for text in _texts(column)])
 
 
-_PARTS = {
+_PARTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "month": lambda days: _calendar(days, "M") % 12 + 1,
     "weekday": lambda days: (np.floor(days) + 3) % 7,  # 1970 began on a Thursday; Monday is 0
     "hour": lambda days: np.floor(24 * (days - np.floor(days)) + 1e-6),
@@ -303,23 +304,23 @@ def _calendar(days: np.ndarray, unit: str) -> np.ndarray:
     return moments.astype(f"datetime64[{unit}]").astype(np.int64)
 
 
-def _target_encoder() -> object:
+def _label_means(codes: np.ndarray, Y: np.ndarray, asked: np.ndarray) -> np.ndarray:
+    """Shrunk means (asked, q) of the labels of rows with the codes that are asked for."""
     from sklearn.preprocessing import TargetEncoder
 
-    return TargetEncoder(target_type="continuous", cv=_MEAN_FOLDS, random_state=0)
-
-
-def _label_means(codes: np.ndarray, Y: np.ndarray, count: int) -> np.ndarray:
-    """Shrunk means (count + 1, q) of the labels for each code; the last row for other codes."""
-    asked = np.append(np.arange(count), -1)[:, None]
-    fits = (_target_encoder().fit(codes[:, None], y) for y in Y.T)  # type: ignore[attr-defined]
-    return np.concatenate([fit.transform(asked) for fit in fits], axis=1)
+    fits = (TargetEncoder(target_type="continuous").fit(codes[:, None], y) for y in Y.T)
+    return np.concatenate([fit.transform(asked[:, None]) for fit in fits], axis=1)
 
 
 def _means_of_others(codes: np.ndarray, Y: np.ndarray) -> np.ndarray:
     """Shrunk means (n, q) for the rows of training, each by folds that it is not in."""
-    fits = [_target_encoder().fit_transform(codes[:, None], y) for y in Y.T]  # type: ignore[attr-defined]
-    return np.concatenate(fits, axis=1)
+    from sklearn.model_selection import KFold
+
+    found = np.empty(Y.shape)
+    folds = KFold(min(_MEAN_FOLDS, len(Y)), shuffle=True, random_state=0)
+    for others, own in folds.split(Y):
+        found[own] = _label_means(codes[others], Y[others], codes[own])
+    return found
 
 
 def label_columns(y: np.ndarray, *, classes: bool) -> np.ndarray:

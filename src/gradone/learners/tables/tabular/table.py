@@ -130,7 +130,9 @@ def column_of_texts(texts: list[str]) -> Column:
     """Column of texts that are no numbers; empty ones are missing."""
     present = [text for text in texts if text]
     if present and all(looks_like_a_date(text) for text in present):
-        return Column("date", numbers=days_of(texts), example=f"'{present[0]}'")
+        days = days_of(texts)
+        unread = np.zeros(len(texts), int) if days is None else None
+        return Column("date", numbers=days, codes=unread, example=f"'{present[0]}'")
     levels = tuple(sorted(set(present)))
     places = {text: place for place, text in enumerate(levels)}
     codes = np.array([places.get(text, -1) for text in texts])
@@ -179,7 +181,7 @@ def _of_series(series: Any) -> Column:
     if kind.is_numeric():
         return Column("number", numbers=series.cast(nw.Float64).to_numpy().astype(float))
     if kind in (nw.Datetime, nw.Date):
-        return _of_moments(np.array(series.to_list(), dtype="datetime64[us]"))
+        return _of_moments(series.cast(nw.Datetime("us")).to_numpy().astype("datetime64[us]"))
     if kind == nw.Boolean:
         return column_of_texts([_text(value) for value in series.to_list()])
     return column_of(np.array(series.to_list(), dtype=object))
