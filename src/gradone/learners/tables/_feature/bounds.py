@@ -10,15 +10,15 @@ import numpy as np
 from ....base.errors import BadData
 
 _NEIGHBOR = 4  # the distance of an extreme label to the fifth one says how far the next may lie
-_SHARE = 0.1  # of the range, at least
+_SHARE = 0.2  # of the range, at least
 
 
 @dataclass(frozen=True)
 class Limits:
     r"""Range of the labels of training, and as much beyond its ends as they are apart there.
 
-    .. math:: y_{(1)} - \max(y_{(5)} - y_{(1)}, 0.1 R) \le f(x) \le
-              y_{(n)} + \max(y_{(n)} - y_{(n-4)}, 0.1 R), \qquad R = y_{(n)} - y_{(1)}    [FL-7]
+    .. math:: y_{(1)} - \max(y_{(5)} - y_{(1)}, 0.2 R) \le f(x) \le
+              y_{(n)} + \max(y_{(n)} - y_{(n-4)}, 0.2 R), \qquad R = y_{(n)} - y_{(1)}    [FL-7]
 
     Parameters
     ----------
