@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -68,7 +69,7 @@ class TableLearner(TransformerMixin, BaseEstimator):
         Y = label_columns(labels, classes=self._classes)
         encoder = encoder_of(kept, Y, max_levels=self.max_levels)
         self.notes_ = (*table.notes, *(note for _, note in useless), *row_numbers(kept))
-        numbers = encoder.of_training(kept, Y)
+        numbers = encoder.of_training(kept, Y).astype(_precision(X))
         self._keep(encoder, self._learner().fit(numbers, labels, sample_weight=sample_weight))
         return self
 
@@ -134,7 +135,7 @@ class TableLearner(TransformerMixin, BaseEstimator):
         return own(random_state=self.random_state) if self.learner is None else clone(self.learner)
 
     def _training_table(self, X: Any) -> Table:
-        if isinstance(X, str | Path | Mapping | Table):
+        if _is_named(X):
             table = _of_any(X)
             self.n_features_in_ = len(table.columns)
             self.feature_names_in_ = np.array(list(table.columns), dtype=object)
@@ -147,13 +148,13 @@ class TableLearner(TransformerMixin, BaseEstimator):
     def _numbers(self, X: Any) -> np.ndarray:
         """Features of new rows; columns that were not there in training are ignored."""
         check_is_fitted(self)
-        if isinstance(X, str | Path | Mapping | Table) or hasattr(X, "columns"):
+        if _is_named(X) or hasattr(X, "columns"):
             table = _of_any(X)
         else:
             table = table_of(self._array(X, reset=False))
         for remark in self.encoder_.strangers(table):
             warnings.warn(f"{remark}.", UserWarning, stacklevel=3)
-        return self.encoder_(table)
+        return self.encoder_(table).astype(_precision(X))
 
     def _array(self, X: Any, *, reset: bool) -> np.ndarray:
         found: np.ndarray = in_our_words(
@@ -168,6 +169,16 @@ class TableLearner(TransformerMixin, BaseEstimator):
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         return tags
+
+
+def _precision(X: Any) -> type:
+    """Arrays of single precision stay so; tables of mixed columns are of double precision."""
+    return np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
+
+
+def _is_named(X: Any) -> bool:
+    """Whether it is a file or columns by name; sparse matrices of SciPy may be dictionaries."""
+    return isinstance(X, str | Path | Mapping | Table) and not issparse(X)
 
 
 def _of_any(X: Any) -> Table:

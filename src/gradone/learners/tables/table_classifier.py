@@ -47,6 +47,11 @@ class TableClassifier(ClassifierMixin, TableLearner):
     diagnosis_ : str
         What was found, in words.
 
+    Notes
+    -----
+    New rows may have further columns, in any order. With more than three classes no directions are
+    looked for, as in :class:`FeatureClassifier`.
+
     References
     ----------
     troiani2024limits, damian2025leap, defilippis2025spectral
