@@ -69,7 +69,7 @@ class TableLearner(TransformerMixin, BaseEstimator):
         Y = label_columns(labels, classes=self._classes)
         encoder = encoder_of(kept, Y, max_levels=self.max_levels)
         self.notes_ = (*table.notes, *(note for _, note in useless), *row_numbers(kept))
-        numbers = encoder.of_training(kept, Y).astype(_precision(X))
+        numbers: np.ndarray = encoder.of_training(kept, Y).astype(_precision(X))
         self._keep(encoder, self._learner().fit(numbers, labels, sample_weight=sample_weight))
         return self
 
@@ -171,7 +171,7 @@ class TableLearner(TransformerMixin, BaseEstimator):
         return tags
 
 
-def _precision(X: Any) -> type:
+def _precision(X: Any) -> type[np.floating[Any]]:
     """Arrays of single precision stay so; tables of mixed columns are of double precision."""
     return np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
 
