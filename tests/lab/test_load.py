@@ -300,9 +300,9 @@ def proportional_bytes(pid: int) -> int:
 
 
 async def crowd(process: Any, address: str, seconds: float) -> Notes:
-    notes, until = Notes(), time.monotonic() + seconds
-    async with httpx.AsyncClient(base_url=address, timeout=60.0) as web:
+    async with httpx.AsyncClient(base_url=address, timeout=120.0) as web:
         await web.get("/api/analyze", params={"target": "z1*z2"})  # the processes have started
+    notes, until = Notes(), time.monotonic() + seconds
     users = [type_on(address, who, until, notes) for who in range(TYPISTS)]
     users += [run_on(address, who, until, notes) for who in range(RUNNERS)]
     users.append(disturb(address, until, notes))
@@ -313,6 +313,8 @@ async def crowd(process: Any, address: str, seconds: float) -> Notes:
 def check(process: Any, notes: Notes) -> None:
     """No error but "busy", and bounds on everything."""
     assert notes.problems == []
+    assert notes.statuses["200"]  # people were answered, and so was the hostile one
+    assert notes.disturbed
     assert "Traceback" not in process.log
     assert "ERROR" not in process.log
     # Three for each core, the server, the one they are forked from, the tracker of resources.
