@@ -12,7 +12,7 @@ from ...targets.sampled import Sampled
 from .bounds import Bound
 from .row import PlanRow, Sizes, finite
 
-_WIDTH, _WORD = 80, 7  # letters of a line, and of what stands at its end
+_WIDTH, _NAME, _WORD = 80, 27, 7  # letters of a line, of its first column and of its end
 
 
 @dataclass(frozen=True, repr=False)
@@ -137,7 +137,17 @@ class Plan:
 
 
 def _columns(name: str, needs: str, margin: str, error: str, word: str) -> str:
-    return f"{name:<27}{needs:<30}{margin:>6}{error:>8}  {word}".rstrip()
+    """One row; a name that is longer than its column has a line of its own.
+
+    Examples
+    --------
+    >>> print(_columns("an algorithm with a long name", "n ~ d", "+0.27", "3", "nothing"))
+    an algorithm with a long name
+                               n ~ d                          +0.27       3  nothing
+    """
+    above = f"{name}\n" if len(name) > _NAME - 1 else ""
+    name = "" if above else name
+    return above + f"{name:<{_NAME}}{needs:<30}{margin:>6}{error:>8}  {word}".rstrip()
 
 
 def _signed(margin: float) -> str:
