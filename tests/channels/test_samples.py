@@ -310,3 +310,12 @@ def test_compiled_sums_are_those_of_their_source(noise, rng):
         results.append(sums)
     assert (results[0][:, 0] > 0).all()
     np.testing.assert_allclose(results[0], results[1], rtol=1e-12)
+
+
+def test_a_label_that_is_the_projection_says_all_at_every_prior_variance():
+    """y = z: g = (y - omega)/V and dg = -1/V; what rounding leaves of the variance is no number."""
+    channel, y, omega = SampleChannel(Target("z1")), np.array([0.3]), np.array([[-0.2]])
+    for V in np.linspace(0.01, 1, 60):
+        found = channel.posterior(y, omega, np.array([[V]]))
+        assert found.g[0, 0] == pytest.approx(0.5 / V)
+        assert found.dg[0, 0, 0] == pytest.approx(-1 / V)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -61,7 +62,8 @@ class Regions:
         """Square roots of a covariance, which may be singular."""
         f, rest = self.axes, [i for i in range(self.k) if i not in self.axes]
         values, vectors = np.linalg.eigh(V[np.ix_(f, f)])
-        is_wide = np.sqrt(np.maximum(values, 0.0)) > _SINGULAR * np.sqrt(np.trace(V))
+        size = math.sqrt(max(np.trace(V), 0.0))  # of a label that says all, rounding is left
+        is_wide = np.sqrt(np.maximum(values, 0.0)) > _SINGULAR * size
         # A symmetric root, where there is one, moves smoothly with V.
         turn_back = vectors.T if is_wide.all() else np.eye(int(is_wide.sum()))
         spread = vectors[:, is_wide] * np.sqrt(values[is_wide]) @ turn_back
