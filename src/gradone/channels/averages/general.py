@@ -36,7 +36,7 @@ from .moments import (
     scaled,
     symmetric_pairs,
 )
-from .sharp import sharp_information
+from .sharp import extrapolated, sharp_information
 from .slices import Labels, Slices
 from .tables import Table, nodes_of, orders
 
@@ -253,9 +253,13 @@ class ChannelAverages:
             share = (mse - self.target.noise) / width.max()
             return np.array([*(J * self._units(width)).ravel(), share, information])
 
+        def turned(found: np.ndarray, turn: np.ndarray) -> np.ndarray:
+            J = turn.T @ found[:-2].reshape(M.shape) @ turn
+            return np.append(J, found[-2:])
+
         place = self._place(M)
         *rest, share, information = self._extrapolated(
-            place, evaluate, rule, lambda Q: sharp_information(self.target, self.labels, Q)
+            place, evaluate, rule, turned, lambda Q: sharp_information(self.target, self.labels, Q)
         )
         width = np.sqrt(1 - place.overlaps)
         J = place.Q @ (np.reshape(rest, M.shape) / self._units(width)) @ place.Q.T
@@ -289,7 +293,7 @@ class ChannelAverages:
             wrong = 1 - chances.max(axis=1) / np.maximum(chances.sum(axis=1), TINY)
             return np.array([weight @ wrong / np.sqrt(1 - at.overlaps.min()), 0.0])
 
-        found = self._extrapolated(place, evaluate, rule)[0]
+        found = self._extrapolated(place, evaluate, rule, lambda found, _: found)[0]
         return float(found * np.sqrt(1 - place.overlaps.min()))
 
     def _pairs(self, M: np.ndarray, combine: Combine, rule: Rule) -> np.ndarray:
@@ -313,8 +317,12 @@ class ChannelAverages:
                 found = found + (found - mean([slices.merged(f) for f in parts])) / 3
             return np.append(found, 0.0)
 
+        def turned(found: np.ndarray, turn: np.ndarray) -> np.ndarray:
+            pairs = found[:-1].reshape(r, r, r, r)
+            return np.append(symmetric_pairs(pairs, turn.T, np.eye(r)[None]), found[-1])
+
         place = self._place(M)
-        pairs = self._extrapolated(place, evaluate, None)[:-1].reshape(r, r, r, r)
+        pairs = self._extrapolated(place, evaluate, None, turned)[:-1].reshape(r, r, r, r)
         scale = place.Q / np.sqrt(1 - place.overlaps)
         return symmetric_pairs(pairs, scale, self._maps(M))
 
@@ -364,7 +372,7 @@ class ChannelAverages:
             if np.abs(turned - np.diag(overlaps)).max() < FRAME:
                 return Place(Q, overlaps.clip(0.0, 1 - TINY))
         overlaps, Q = np.linalg.eigh(M)
-        self._frames = [np.eye(self.r), *self._frames[1:][-2:], Q]
+        self._frames = [self._frames[0], *self._frames[1:][-2:], Q]
         return Place(Q, overlaps.clip(0.0, 1 - TINY))
 
     def _symmetric(self, J: np.ndarray, M: np.ndarray) -> np.ndarray:
@@ -428,16 +436,19 @@ class ChannelAverages:
         place: Place,
         evaluate: Callable[[Place], np.ndarray],
         rule: Rule | None,
+        turned: Callable[[np.ndarray, np.ndarray], np.ndarray],
         limit: Callable[[np.ndarray], np.ndarray | None] | None = None,
     ) -> np.ndarray:
         """Numbers at a place, the last of which may diverge with the logarithm of the width.
 
         Where the posterior is too narrow, from three larger widths: the others by a parabola, or
         by a cubic if the limit of the first of them is known; what was evaluated by a rule is
-        kept.
+        kept. Equal overlaps have no frame of their own: they are evaluated in one, and `turned`.
         """
 
         def kept(at: Place) -> np.ndarray:
+            if np.ptp(at.overlaps) < FRAME and at.Q is not self._frames[0]:
+                return turned(kept(at._replace(Q=self._frames[0])), at.Q)
             if rule is None:
                 return evaluate(at)
             return self._kept(rule._replace(fewer=False), at, lambda: evaluate(at))
@@ -455,17 +466,10 @@ class ChannelAverages:
         found = np.array([kept(place._replace(overlaps=m)) for m in overlaps])
         if rule is not None and rule.fewer:
             widths, found = widths[:2], found[:2]
-        n = len(widths)
-        with_log = np.stack([np.ones(n), np.log(widths), widths], axis=1)[:, :n]
-        last = np.array([1.0, np.log(to), to])[:n] @ np.linalg.solve(with_log, found[:, -1])
-        numbers = _polynomial(widths, found[:, :-1], to)
         # A limit that noise sets is reached where the posterior is narrower than the noise.
         is_near = variances.max() < (min(least, self.target.noise) if self.target.noise else least)
         first = limit(place.Q) if limit is not None and is_near else None
-        if first is not None:
-            values = np.concatenate([found[:, : len(first)], first[None]])
-            numbers[: len(first)] = _polynomial(np.append(widths, 0.0), values, to)
-        return np.append(numbers, last)
+        return extrapolated(widths, found, float(to), first)
 
     def _kept(self, what: tuple[Any, ...], at: Place, make: Callable[[], Kept]) -> Kept:
         """What was made for the same place before, or else now; the last ones are kept."""
@@ -482,9 +486,3 @@ def _sum(parts: list[Averages]) -> Averages:
     for part in parts[1:]:
         found = found.plus(part)
     return found
-
-
-def _polynomial(x: np.ndarray, values: np.ndarray, at: float) -> np.ndarray:
-    """Polynomial through values (n, k) at n places, at another place."""
-    coefficients = np.linalg.solve(np.vander(x, increasing=True), values)
-    return np.asarray(at ** np.arange(float(len(x))) @ coefficients)

@@ -1,4 +1,4 @@
-r"""What a label tells where all else is known: posteriors that are a point along the gradient.
+r"""Posteriors that are too narrow for a lattice, and the limit of a point along the gradient.
 
 A label without noise fixes z along the gradient of the target; noise of variance
 :math:`\Delta` limits what it tells. In units of the width of the posterior,
@@ -15,6 +15,29 @@ from ...targets.target import Target
 from .slices import Labels
 
 _STEP = 1e-6  # of the differences
+
+
+def extrapolated(
+    widths: np.ndarray, found: np.ndarray, to: float, limit: np.ndarray | None
+) -> np.ndarray:
+    """Numbers at a narrower width from those (n, k) at some widths, and a limit of the first.
+
+    By a polynomial in the width; the last number may diverge with its logarithm.
+    """
+    n = len(widths)
+    with_log = np.stack([np.ones(n), np.log(widths), widths], axis=1)[:, :n]
+    last = np.array([1.0, np.log(to), to])[:n] @ np.linalg.solve(with_log, found[:, -1])
+    numbers = _polynomial(widths, found[:, :-1], to)
+    if limit is not None:
+        values = np.concatenate([found[:, : len(limit)], limit[None]])
+        numbers[: len(limit)] = _polynomial(np.append(widths, 0.0), values, to)
+    return np.append(numbers, last)
+
+
+def _polynomial(x: np.ndarray, values: np.ndarray, at: float) -> np.ndarray:
+    """Polynomial through values (n, k) at n places, at another place."""
+    coefficients = np.linalg.solve(np.vander(x, increasing=True), values)
+    return np.asarray(at ** np.arange(float(len(x))) @ coefficients)
 
 
 def sharp_information(target: Target, labels: Labels, Q: np.ndarray) -> np.ndarray | None:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import itertools
 from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -51,12 +52,12 @@ class Table:
     @cached_property
     def whole(self) -> np.ndarray:
         """Volume of each slice at the nodes, (n_1, ..., features, slices), in single precision."""
-        return ((self._half(0) + self._half(1)) / 2).astype(np.float32)
+        return self._mixed((self._half(0) + self._half(1)) / 2).astype(np.float32)
 
     def block(self, which: int) -> np.ndarray:
         """The same from one of four blocks of the cloud; it is not kept."""
         half, block = divmod(which, 2)
-        return 2 * self._half(half, self.slices.labels.halves[half].block == block)
+        return self._mixed(2 * self._half(half, self.slices.labels.halves[half].block == block))
 
     def _half(self, which: int, chosen: np.ndarray | None = None) -> np.ndarray:
         half, slots = self.slices.labels.halves[which], self.slices.slots[which]
@@ -67,7 +68,10 @@ class Table:
         if chosen is not None:
             half = Cloud(*(column[chosen] for column in half))
             columns, weights = columns[:, chosen], weights[:, chosen]
-        table = self._spread(half, columns, weights, self.slices.columns)
+        return self._spread(half, columns, weights, self.slices.columns)
+
+    def _mixed(self, table: np.ndarray) -> np.ndarray:
+        """Table with label noise, as symmetric as the target."""
         if self.slices.mixing is not None:
             table = table @ self.slices.mixing
         return self._symmetric(table)
@@ -176,8 +180,11 @@ class Table:
         found[..., one] = pieces[0] + pieces[1]
         return found
 
-    def _pairs(self, count: int) -> tuple[np.ndarray, np.ndarray]:
+    def _pairs(self, count: int) -> tuple[Any, Any]:
         """Slices and those of the other sign, each pair once."""
+        if not self.slices.n_values:  # views instead of copies
+            half = count // 2
+            return slice(0, count - half), slice(count - 1, half - 1 if half else None, -1)
         opposite = opposites(self.slices.n_values, count)
         one = np.flatnonzero(np.arange(count) <= opposite)
         return one, opposite[one]
@@ -263,6 +270,8 @@ class Table:
         if not move.keeps:
             if part.shape[-1] == 1:  # a table of the label
                 signs = -signs
+            elif not self.slices.n_values:
+                part = part[..., ::-1]
             else:
                 part = part[..., opposites(self.slices.n_values, part.shape[-1])]
         if not np.array_equal(order, np.arange(len(order))):
