@@ -125,6 +125,42 @@ def test_stated_errors_cover_finer_slices(text, noise, alpha):
     assert abs(float(found.test_mse[0]) - at.test_mse) < float(found.test_mse_err[0])
 
 
+@pytest.mark.parametrize(
+    ("text", "noise"),
+    [
+        pytest.param("sin(z1 + z2**2)", 0.1, marks=pytest.mark.stat),
+        pytest.param("abs(z1)*abs(z2)", 0.05, marks=pytest.mark.stat),
+        pytest.param("z1**3 + z2", 0.1, marks=pytest.mark.slow),
+    ],
+)
+def test_narrow_posteriors_against_single_samples(text, noise):
+    """The fixed point of the map whose J is a mean over posteriors of single samples.
+
+    Both share no code. Sixteen batches: their mean is off by 8 of its standard errors once in a
+    million (Student's law), and the stated error comes on top.
+    """
+    from gradone.channels.samples.channel import SampleChannel
+
+    target, alpha, batches, count = gd.Target(text, noise=noise), 10.0, 16, 750
+    found = gd.predict(target, "bayes_amp", alpha=[alpha])
+    channel, ends = SampleChannel(target), []
+    for batch in range(batches):
+        rng = np.random.default_rng(batch)
+        u, v, e = (rng.standard_normal((count, k)) for k in (2, 2, 1))
+        M = found.overlap.values[0]
+        for _ in range(10):
+            V = np.eye(2) - M
+            omega = u @ np.linalg.cholesky(M).T
+            z = omega + v @ np.linalg.cholesky(V).T
+            g = channel.posterior(target(z) + np.sqrt(noise) * e[:, 0], omega, V).g
+            M = overlap_step(g.T @ g / count, alpha)
+        ends.append(M)
+    spread = np.std(ends, axis=0, ddof=1) / np.sqrt(batches)
+    gap = np.abs(found.overlap.values[0] - np.mean(ends, axis=0))
+    assert (gap < 8 * spread + found.overlap_err.values[0]).all()
+    assert float(found.overlap_err.max()) < 1e-2
+
+
 @pytest.mark.parametrize(("alpha", "rate"), [(3.0, 0.8724), (4.0, 0.7945), (6.0, 0.6835)])
 def test_the_contraction_rate_of_the_parity(alpha, rate):
     found = gd.predict("sign(z1*z2)", "bayes_amp", alpha=alpha)

@@ -60,8 +60,9 @@ _TILT = 0.1  # largest distance from a known frame in a coarse rule, as a share 
 _POWER_ERROR = 6e-4  # relative, of the mean square of labels
 _EVIDENCE_ERROR = 2e-4  # of the mean log evidence of labels that are cut into slices
 # Noise of the cloud enters squared: what it adds, as a share of what it adds to a quarter of the
-# points beyond that. It would be a third if it fell with the number of points; it falls faster.
-_SQUARED_NOISE = 1 / 6
+# points beyond that. It would be a third if it fell with the number of points; it falls faster, but
+# along one axis, where points are regular, more slowly if the label oscillates.
+_SQUARED_NOISE, _ALONG_ONE_AXIS = 1 / 6, 1 / 2
 _WIDTHS = np.array([1.0, 1.3, 1.7])  # from which narrower posteriors are extrapolated
 
 
@@ -124,7 +125,11 @@ class ChannelAverages:
         self._known: dict[Any, Any] = {}
         self._frames = [np.eye(self.r)]
         # Along one axis points are regular: two blocks say as much as four.
-        self._blocks = (0, 2) if self.labels.dimension == 1 else (0, 1, 2, 3)
+        is_line = self.labels.dimension == 1
+        self._blocks = (0, 2) if is_line else (0, 1, 2, 3)
+        self._squared_noise = _ALONG_ONE_AXIS if is_line else _SQUARED_NOISE
+        # Where moments jump the loss is linear in the width of slices; more axes wash jumps out.
+        self._slice_error = 1.5 if is_line else 0.5
         halves = self.labels.halves
         self._power = target.noise + float(np.mean([half.weight @ half.y**2 for half in halves]))
 
@@ -163,12 +168,12 @@ class ChannelAverages:
         plain, wide, rough, fewer = (self._averages(M, rule) for rule in rules)
         count = len(self._blocks)
         blocks = [self._averages(M, Rule(block=i)) for i in self._blocks]
-        noise = scaled(_sum(blocks).plus(plain, -count), _SQUARED_NOISE / count)
+        noise = scaled(_sum(blocks).plus(plain, -count), self._squared_noise / count)
         sources = [
             noise,
             Averages(*(np.std(parts, axis=0, ddof=1) for parts in zip(*blocks, strict=True))),
             scaled(wide.plus(plain, -1.0), 0.2),
-            scaled(rough.plus(plain, -1.0), 0.5),
+            scaled(rough.plus(plain, -1.0), self._slice_error),
             scaled(fewer.plus(plain, -1.0), 3.0),
             scaled(
                 plain._replace(log_evidence=plain.log_evidence - self.labels.log_density[0]),
@@ -213,7 +218,7 @@ class ChannelAverages:
         # At M = 0, where it costs little, the squared noise of the cloud is taken back.
         rules = [Rule(merge=merge, block=i) for i in self._blocks]
         blocks = [self._pairs(M, growth_matrix, rule) for rule in rules]
-        return np.asarray(found - _SQUARED_NOISE * (np.mean(blocks, axis=0) - found))
+        return np.asarray(found - self._squared_noise * (np.mean(blocks, axis=0) - found))
 
     def label_error(self, M: np.ndarray) -> Estimate:
         """Probability that the most probable value of a discrete label is wrong."""
