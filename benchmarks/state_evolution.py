@@ -1,11 +1,9 @@
-"""State evolution: what a point costs at 1.2 times its threshold, and what exact rules are worth.
+"""State evolution: what a point costs at 1.2 times its threshold.
 
 Run: python benchmarks/state_evolution.py [--json FILE]. CPU times, best of 3, BLAS on one thread:
 of a process that has not seen the target (cold), and of one that has (warm). Limits, cold: 0.05 s
 for r = 1, 0.5 s for r = 2, 5 s for r = 3; a stated error of at most 1e-3; thresholds to their
-stated error or to 0.3 %; an iteration of Bayes-AMP at most 40 ms. The second table compares the
-exact rule with the general one on the same averages: it stays if it is five times faster at the
-error that it states, or needed for 1e-3.
+stated error or to 0.3 %; an iteration of Bayes-AMP at most 40 ms.
 """
 
 import json
@@ -15,15 +13,11 @@ import os
 # One thread, set before NumPy is loaded: CPU time counts those of all threads.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-import numpy as np
 from _timing import interleaved_best, options
 from bayes_amp import LIMIT, iteration
 
 import gradone as gd
-from gradone.channels.averages.general import ChannelAverages
-from gradone.channels.averages.moments import total
 from gradone.channels.memory import MEMORY
-from gradone.channels.rules import channel_averages
 from gradone.theory import amp_thresholds
 from gradone.theory.bayes._framed import FramedEvolution
 
@@ -42,15 +36,6 @@ POINTS = [  # target, noise, threshold of the last stage from a closed form or t
     ("z1*z2*z3", 0.0, 2.565180),
     ("tanh(z1*z2) + 0.5*z3", 0.05, 1.507),
     ("z1**2 + sign(z1*z2*z3)", 0.0, math.pi**2 / 4),
-]
-EXACT = [  # target, noise, overlap of every direction
-    ("sign(z)", 0.0, 0.7),
-    ("sign(z1*z2)", 0.0, 0.64),
-    ("sign(z1*z2)", 0.1, 0.64),
-    ("sign(z1) + sign(z2)", 0.0, 0.64),
-    ("sign(z1*z2*z3)", 0.0, 0.93),
-    ("sign(z1) + sign(z2) + sign(z3)", 0.0, 0.64),
-    ("sign(z1*z2*z3*z4)", 0.0, 0.96),
 ]
 
 
@@ -95,38 +80,10 @@ def limits() -> list[dict[str, object]]:
     return rows
 
 
-def exact_against_general() -> list[dict[str, object]]:
-    """One row for each target that an exact rule covers: CPU time and stated error of J."""
-    rows = []
-    print(f"\n{'target':32} {'noise':>5} {'exact':>9} {'error':>8} {'general':>9} {'error':>8}")
-    for text, noise, q in EXACT:
-        target = gd.Target(text, noise=noise)
-        M = q * np.eye(target.r)
-
-        def averages(rule, t=target, M=M):
-            MEMORY.forget()
-            return rule(t).estimate(M)
-
-        rules = {"exact": channel_averages, "general": ChannelAverages}
-        jobs = {name: lambda rule=rule, a=averages: a(rule) for name, rule in rules.items()}
-        seconds = interleaved_best(jobs, repeats=2)
-        errors = {}
-        for name, rule in rules.items():
-            best, sources = averages(rule)
-            errors[name] = float(total(sources).information.max() / best.information.max())
-        rows.append({"target": text, "noise": noise, "seconds": seconds, "relative_error": errors})
-        print(
-            f"{text:32} {noise:5g} {seconds['exact']:8.4f}s {errors['exact']:8.1e} "
-            f"{seconds['general']:8.3f}s {errors['general']:8.1e}",
-            flush=True,
-        )
-    return rows
-
-
 def main() -> None:
-    """Print both tables."""
+    """Print the table."""
     chosen = options(__doc__).parse_args()
-    rows = {"limits": limits(), "exact": exact_against_general()}
+    rows = {"limits": limits()}
     if chosen.json:
         chosen.json.write_text(json.dumps(rows, indent=2) + "\n")
 

@@ -25,7 +25,6 @@ from .formulas import Formula, affine_axis
 from .grids import FEWEST, STEPS, lattice, root
 from .label import FormulaLabel
 from .lines import is_never_zero
-from .profiles import NoisyProfile
 from .sums import Rule, Sums
 
 _RADIUS = {0: 1.0, 1: 6.0, 2: 5.0, 3: 5.0, 4: 5.0}
@@ -45,7 +44,7 @@ class Smooth:
     def covers(label: FormulaLabel) -> bool:
         """Whether there is noise, or a variable of which the label determines the value."""
         if label.noise:
-            return not NoisyProfile.covers(label)
+            return True
         # Where the slope vanishes a label without noise says everything of the other variables.
         axis = affine_axis(label.smooth)
         return axis is not None and all(

@@ -143,21 +143,21 @@ class Roots:
 
 
 class NoisyProfile:
-    """Rule for labels with noise whose formulas have one variable, the same one."""
+    """Rule for labels with noise whose formulas have one variable, the same one of several."""
 
-    is_geometric = False
+    is_geometric, is_enough = False, True
 
     def __init__(self, label: FormulaLabel) -> None:
         found = profiles(label.parts, label.noise)
         assert found is not None
         self._label, self._own = label, found[0]
-        self.is_enough = label.expression.r > 1
 
     @staticmethod
     def covers(label: FormulaLabel) -> bool:
         """Whether all formulas have one variable, and are not affine in another one."""
-        is_profile = label.noise > 0 and profiles(label.parts, label.noise) is not None
-        return is_profile and affine_axis(label.smooth) is None
+        if not label.noise or label.expression.r == 1:
+            return False
+        return profiles(label.parts, label.noise) is not None and affine_axis(label.smooth) is None
 
     def rules(self, V: np.ndarray) -> list[Rule]:
         """Rules with finer and finer steps along the variable and between lines."""

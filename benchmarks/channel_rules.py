@@ -1,0 +1,169 @@
+"""What each exact rule for the law of z given the label is worth, against the general rule.
+
+Run: python benchmarks/channel_rules.py [--json FILE]. CPU times, best of 3, BLAS on one thread. One
+row for each rule and a target that a person would type: time and stated error with the rule, and
+with the general rule alone. A rule stays if it is 5 times faster at equal error, for which the
+general rule needs as many times more points, or if it is needed for an error of 1e-3. Three
+questions: averages over labels (J, relative), posteriors of single samples (root mean square over
+samples, in units of the prior), conditional moments (T_2).
+"""
+
+import json
+import math
+import os
+
+# One thread, set before NumPy is loaded: CPU time counts those of all threads.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import numpy as np
+from _timing import interleaved_best, options
+
+import gradone as gd
+from gradone.channels.averages.box_averages import BoxAverages
+from gradone.channels.averages.general import ChannelAverages
+from gradone.channels.averages.latent import JointAverages, ProbabilityAverages
+from gradone.channels.averages.moments import total
+from gradone.channels.conditional.atoms import BetweenPlanes, Indicators
+from gradone.channels.conditional.branches import Branches
+from gradone.channels.conditional.label import Label
+from gradone.channels.conditional.noisy_line import NoisyLine
+from gradone.channels.conditional.slicing import Slices
+from gradone.channels.memory import MEMORY
+from gradone.channels.samples.channel import SampleChannel
+from gradone.channels.samples.crossings import Crossings
+from gradone.targets.frame import typed_frame
+from gradone.targets.language.expression import Expression
+
+AVERAGES = [  # rule, general rule, target, noise, overlap of every direction
+    (BoxAverages, ChannelAverages, "sign(z)", 0.0, 0.7),
+    (BoxAverages, ChannelAverages, "sign(z1*z2)", 0.0, 0.64),
+    (BoxAverages, ChannelAverages, "sign(z1*z2)", 0.1, 0.64),
+    (BoxAverages, ChannelAverages, "sign(z1) + sign(z2)", 0.0, 0.64),
+    (BoxAverages, ChannelAverages, "sign(z1*z2*z3)", 0.0, 0.93),
+    (ProbabilityAverages, JointAverages, "sign(z + 0.5*xi)", 0.0, 0.6),
+    (ProbabilityAverages, JointAverages, "sign(z1*z2 + 0.3*xi)", 0.0, 0.4),
+]
+SAMPLES = [  # rule, target, noise
+    ("planes", "sign(z1*z2)", 0.0),
+    ("planes", "sign(z1*z2*z3)", 0.0),
+    ("Affine", "max(z1, z2)", 0.1),
+    ("Affine", "relu(z1) + relu(z2)", 0.01),
+    ("Roots", "z**2", 0.0),
+    ("Roots", "He2(z1) + sign(z1*z2*z3)", 0.0),
+    ("QuadraticRule", "z1*z2", 0.0),
+    ("QuadraticRule", "z1*z2", 0.1),
+    ("QuadraticRule", "z1*z2 + z3**2", 0.0),
+    ("MonomialRule", "z1*z2*z3", 0.0),
+    ("NoisyProfile", "He2(z1) + sign(z1*z2*z3)", 0.1),
+    ("Smooth", "tanh(z1*z2) + 0.5*z3", 0.05),
+    ("Smooth", "He4(z)", 0.1),
+    ("Smooth", "tanh(z1)*tanh(z2)", 0.1),
+]
+CONDITIONAL = [  # rule, target, noise
+    (BetweenPlanes, "sign(z1*z2)", 0.0),
+    (BetweenPlanes, "sign(z1 + z2)*sign(z2 + z3)", 0.0),
+    (Indicators, "sign(sin(3*z1))*sign(z2)", 0.0),
+    (Indicators, "sign(z1*z2 + 0.3*xi)", 0.0),
+    (Branches, "z**2", 0.0),
+    (Branches, "He4(z)", 0.0),
+    (NoisyLine, "z**2", 0.1),
+    (NoisyLine, "He4(z)", 1.0),
+]
+
+
+def averages() -> list[dict[str, object]]:
+    """Averages at an overlap matrix: stated relative error of J."""
+    rows = []
+    for exact, general, text, noise, q in AVERAGES:
+        target = gd.Target(text, noise=noise)
+        M = q * np.eye(target.r)
+
+        def run(rule, t=target, M=M):
+            MEMORY.forget()
+            return rule(t).estimate(M)
+
+        def error(rule, run=run):
+            best, sources = run(rule)
+            return float(total(sources).information.max() / best.information.max())
+
+        jobs = {"exact": lambda r=run, x=exact: r(x), "general": lambda r=run, x=general: r(x)}
+        errors = {"exact": error(exact), "general": error(general)}
+        rows.append(row("averages", exact.__name__, text, noise, jobs, errors))
+    return rows
+
+
+def samples(n: int = 100) -> list[dict[str, object]]:
+    """Posteriors of n samples: root mean square of the stated errors, at most 1 each."""
+    rows = []
+    for name, text, noise in SAMPLES:
+        target, rng = gd.Target(text, noise=noise), np.random.default_rng(0)
+        r = target.r
+        V = 0.5 * np.eye(r) + 0.02
+        omega = math.sqrt(0.5) * rng.standard_normal((n, r))
+        y = target.draw(omega + rng.standard_normal((n, r)) @ np.linalg.cholesky(V).T, rng)
+        channels = {"exact": SampleChannel(target), "general": SampleChannel(target, exact=False)}
+        chosen = [type(rule).__name__ for rule in channels["exact"]._rule._rules]
+        assert name == "planes" or name in chosen, (name, chosen)
+        inner = channels["general"]._rule
+        inner._rules = [Crossings(inner._label)]
+        found = {key: channel.posterior(y, omega, V).error for key, channel in channels.items()}
+        errors = {k: float(np.sqrt(np.mean(np.minimum(e, 1.0) ** 2))) for k, e in found.items()}
+        jobs = {k: lambda c=c, a=(y, omega, V): c.posterior(*a) for k, c in channels.items()}
+        rows.append(row("samples", name, text, noise, jobs, errors))
+    return rows
+
+
+def conditional() -> list[dict[str, object]]:
+    """Conditional moments of second order: largest error of an entry of T_2."""
+    rows = []
+    for rule, text, noise in CONDITIONAL:
+        target = gd.Target(text, noise=noise)
+        framed = target.joint if target.q else typed_frame(Expression(text)).expression
+        label = Label(framed, noise, target.q)
+        assert rule.covers(label)
+        whole = label._replace(latent=0)  # slices know no latent variables
+        jobs = {
+            "exact": lambda rule=rule, label=label: rule.grams(label, [2])[2],
+            "general": lambda label=whole: Slices.grams(label, [2])[2],
+        }
+        errors = {key: float(job().entry_error().max()) for key, job in jobs.items()}
+        rows.append(row("conditional", rule.__name__, text, noise, jobs, errors))
+    return rows
+
+
+def row(question, rule, text, noise, jobs, errors) -> dict[str, object]:
+    """Measure and print one row."""
+    seconds = interleaved_best(jobs, repeats=3)
+    ratio = seconds["general"] / seconds["exact"]
+    # No error of the general rules falls faster than the number of points grows.
+    at_equal_error = ratio * max(1.0, errors["general"] / errors["exact"])
+    worth = at_equal_error >= 5 or errors["general"] > 1e-3 > errors["exact"]
+    print(
+        f"{question:12} {rule:20} {text:28} {noise:5g} {1e3 * seconds['exact']:9.2f} ms "
+        f"{errors['exact']:8.1e} {1e3 * seconds['general']:9.2f} ms {errors['general']:8.1e} "
+        f"{ratio:7.1f}  {'' if worth else 'NOT WORTH IT'}",
+        flush=True,
+    )
+    return {
+        "question": question,
+        "rule": rule,
+        "target": text,
+        "noise": noise,
+        "seconds": seconds,
+        "errors": errors,
+        "worth": bool(worth),
+    }
+
+
+def main() -> None:
+    """Print the table."""
+    chosen = options(__doc__).parse_args()
+    titles = f"{'exact':>12} {'error':>8} {'general':>12} {'error':>8} {'ratio':>7}"
+    print(f"{'question':12} {'rule':20} {'target':28} {'noise':>5} {titles}")
+    rows = averages() + samples() + conditional()
+    if chosen.json:
+        chosen.json.write_text(json.dumps(rows, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()
