@@ -51,12 +51,14 @@ def posterior_rule(
 ) -> tuple[General | Probabilities, np.ndarray]:
     """Posteriors of samples of a target, and the coordinates (k, r + q) in which they are."""
     from .samples.general import General
+    from .samples.label import FormulaLabel
     from .samples.probabilities import Probabilities
 
     if Probabilities.covers(target):
         return Probabilities(target, resolution), np.eye(target.r)
     frame = natural_frame(target.joint)
-    return General(frame.expression, target.noise, resolution, exact=exact), frame.rows
+    label = FormulaLabel(frame.expression, target.noise, resolution, exact=exact)
+    return General(label), frame.rows
 
 
 def sample_rules(label: FormulaLabel) -> list[SampleRule]:

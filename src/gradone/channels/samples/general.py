@@ -12,9 +12,6 @@ from functools import partial
 
 import numpy as np
 
-from ...base.errors import OutOfRegime
-from ...targets.language.expression import Expression
-from .. import MAX_DIRECTIONS
 from ..rules import sample_rules
 from .grids import STEPS
 from .label import FormulaLabel
@@ -31,29 +28,14 @@ class General:
 
     Parameters
     ----------
-    expression : Expression
-        The function.
-    noise : float
-        Variance of the label noise.
-    resolution : int
-        Number of times that every step is divided by two.
-    exact : bool
-        Whether rules may be used that cover some functions only; they are faster and as precise.
+    label : FormulaLabel
+        The function, its noise, and how fine the steps are.
     """
 
-    def __init__(
-        self, expression: Expression, noise: float, resolution: int = 0, *, exact: bool = True
-    ) -> None:
-        if expression.r > MAX_DIRECTIONS:
-            raise OutOfRegime(
-                f"the posterior of z is an integral over {expression.r} variables, at most "
-                f"{MAX_DIRECTIONS} can be done. Choose a target of fewer directions, or a learner "
-                "that need not know the link, as SpectralDirections or GiantStep."
-            )
-        self.expression, self.noise, self.resolution = expression, noise, resolution
-        self._label = FormulaLabel(expression, noise, resolution, exact=exact)
-        self._rules = sample_rules(self._label)
-        self.parts = self._label.parts
+    def __init__(self, label: FormulaLabel) -> None:
+        self.expression, self.noise, self._label = label.expression, label.noise, label
+        self._rules = sample_rules(label)
+        self.parts = label.parts
         constants = [part.constant for part in self.parts if part.constant is not None]
         self.values = _distinct(np.array(constants))
         self._regions = [
@@ -63,7 +45,7 @@ class General:
 
     def moments(self, y: np.ndarray, omega: np.ndarray, V: np.ndarray) -> Moments:
         """Moments at labels `y` (n,), prior means `omega` (n, k), covariance `V` (k, k)."""
-        tolerance = _TOLERANCE / 4**self.resolution
+        tolerance = _TOLERANCE / 4**self._label.resolution
         if self.noise:
             geometric, rules = self._density(V)
             return refined(rules, y, omega, tolerance, geometric=geometric)

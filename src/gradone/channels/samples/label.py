@@ -7,8 +7,10 @@ from typing import Protocol
 
 import numpy as np
 
+from ...base.errors import OutOfRegime
 from ...targets.language.expression import Expression
 from ...targets.language.structure import has_jumps
+from .. import MAX_DIRECTIONS
 from .formulas import Formula, formulas
 from .regions import Regions
 from .sums import Rule
@@ -36,6 +38,12 @@ class FormulaLabel:
     def __init__(
         self, expression: Expression, noise: float, resolution: int = 0, *, exact: bool = True
     ) -> None:
+        if expression.r > MAX_DIRECTIONS:
+            raise OutOfRegime(
+                f"the posterior of z is an integral over {expression.r} variables, at most "
+                f"{MAX_DIRECTIONS} can be done. Choose a target of fewer directions, or a learner "
+                "that need not know the link, as SpectralDirections or GiantStep."
+            )
         self.expression, self.noise = expression, noise
         self.resolution, self.exact = resolution, exact
         self.parts = formulas(expression)

@@ -23,6 +23,7 @@ from ...targets.language.tree import add, multiply, number
 from ...targets.target import Target
 from .general import General
 from .grids import lattice, root
+from .label import FormulaLabel
 from .sums import Moments, Rule, Sums, refined
 
 _TOLERANCE = 1e-3  # of log Z, and of mean and covariance of z in units of the prior
@@ -161,7 +162,7 @@ class _Regions:
         weights = [number(Fraction(f"{1 + 0.618034 * i * i:.6f}")) for i in range(len(chances))]
         pairs = zip(weights, chances, strict=True)
         name = Expression.from_tree(add(multiply((w, p.tree)) for w, p in pairs), r=chances[0].r)
-        self._rule = General(name, 0.0, resolution)
+        self._rule = General(FormulaLabel(name, 0.0, resolution))
         z = 2 * np.random.default_rng(29).standard_normal((_POINTS, name.r))
         gaps = np.abs(name(z)[:, None] - self._rule.values)
         place = gaps.argmin(axis=0)  # a point in each region
