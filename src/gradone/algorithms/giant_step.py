@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from importlib import import_module
-from typing import Any
+from typing import Any, cast
 
 from ..analysis.plan import Case, PlanRow, giant_step_rows
 from ..targets.sampled import Sampled
+from ..targets.target import Target
+from ..theory.giant._one_direction import directions_used
 from ._card import ALGORITHMS, Algorithm, Shown, Slider
 from ._run import Run
 
@@ -42,6 +44,18 @@ class GiantStepCard(Algorithm):
     def shown(self, target: Sampled) -> Shown:
         """First everywhere: it is the smallest step of feature learning."""
         return "first"
+
+    def obstacle(self, target: Sampled) -> str | None:
+        """Why its theory does not cover a target: of several directions the network makes two."""
+        if reason := super().obstacle(target):
+            return reason
+        used = directions_used(cast(Target, target))
+        if used == 1:
+            return None
+        return (
+            f"the target depends on {used} directions, and the network of this algorithm makes a "
+            "second step to find more than one; ask for 'one_step' by name to predict a single step"
+        )
 
     def compiled(self, target: Sampled) -> Iterable[Callable[[], object]]:
         """The resolvent of its theory."""

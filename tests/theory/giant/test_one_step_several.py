@@ -95,6 +95,11 @@ def test_noise_inside_the_link_is_averaged():
     assert inside == pytest.approx(outside, rel=1e-9)
 
 
+def test_the_algorithm_of_two_steps_is_not_shown_beside_the_theory_of_one():
+    with pytest.raises(gd.OutOfRegime, match="depends on 2 directions.*second step"):
+        gd.predict("z1 + z1*z2", "giant_step", alpha=[2.0])
+
+
 @pytest.mark.stat
 @pytest.mark.parametrize("text", SMALL)
 def test_networks_follow_the_theory(rng, text):
