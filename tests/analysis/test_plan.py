@@ -329,7 +329,8 @@ def test_margins_count_logarithms():
 
 
 def test_summary_fits_a_terminal():
-    for text in ("sign(z1*z2)", "z1 + He2(z2) + He2(z1)*z2 + He4(z1)*He2(z2)*z3"):
+    long = "z1 + He2(z2) + He2(z1)*z2 + He4(z1)*He2(z2)*z3"
+    for text in ("sign(z1*z2)", "relu(z1)*z2", long):
         summary = plan(Target(text), d=1000).summary()
         assert max(map(len, summary.splitlines())) <= 80
         assert "..." not in summary.replace("+ ...", "")
