@@ -113,3 +113,13 @@ def test_interrupted_table_says_what_was_done(monkeypatch):
     assert result.exit_code == 130
     assert "over up to 3 replicates" in result.stdout
     assert "Interrupted: 3 of 6 points were computed." in result.stdout
+
+
+def test_several_dimensions_are_a_sweep():
+    for text in ("20,30", "20:40:3"):
+        result = runner.invoke(app, ["simulate", "z1", "sir", "--d", text, "--alpha", "2"])
+        assert result.exit_code == 2
+        assert "gd.Experiment (gradone sweep) varies any parameter" in result.stderr
+    result = runner.invoke(app, ["simulate", "z1", "sir", "--d", "ten", "--alpha", "2"])
+    assert result.exit_code == 2
+    assert "d must be an integer >= 1, got 'ten'" in result.stderr

@@ -23,7 +23,7 @@ def simulate(
         str,
         typer.Argument(help="Learner or algorithm (gradone list), or any package.module:Class."),
     ],
-    d: Annotated[int, typer.Option("--d", help="Dimension of the input.")],
+    d: Annotated[str, typer.Option("--d", metavar="D", help="Dimension of the input.")],
     alpha: Annotated[
         str | None, typer.Option("--alpha", help=f"Samples per dimension. {_NUMBERS}")
     ] = None,
@@ -85,7 +85,7 @@ def simulate(
     found = verb(
         chosen,
         learner,
-        d=d,
+        d=read_value("d", d),
         replicates=replicates,
         seed=seed,
         test_samples=test_samples,

@@ -148,6 +148,8 @@ def simulate(
     """
     if on_failure not in ("raise", "mark"):
         raise BadData(f"on_failure must be 'raise' or 'mark', got {on_failure!r}")
+    if np.ndim(d):
+        raise BadData(f"d takes one number here, got {d!r}; {_SEVERAL}")
     d, replicates = whole_number("d", d), whole_number("replicates", replicates)
     seed = whole_number("seed", seed, least=0)
     truth = as_target(target).on(inputs, directions)
@@ -273,15 +275,18 @@ def _axes(same: dict[str, Any], *, alpha: Any, n: Any, width_ratio: Any) -> dict
     return axes
 
 
+_SEVERAL = (
+    "alpha, n, width_ratio, width and ridge may have several. gd.Experiment (gradone sweep) varies "
+    "any parameter"
+)
+
+
 def _require_one(key: str, value: Any, learner: str) -> None:
     """Refuse several values of a number; sweeps have them."""
     parameter = parameters_of(LEARNERS[learner]).get(key)
     kinds = {part.strip() for part in str(getattr(parameter, "annotation", "")).split("|")}
     if np.ndim(value) and kinds & {"int", "float"} and not kinds - {"int", "float", "None", "str"}:
-        raise BadData(
-            f"{key} of '{learner}' takes one number here, got {value!r}; alpha, n, width_ratio, "
-            f"width and ridge may have several. gd.Experiment (gradone sweep) varies any parameter"
-        )
+        raise BadData(f"{key} of '{learner}' takes one number here, got {value!r}; {_SEVERAL}")
 
 
 def _whole(name: str, given: Any) -> np.ndarray:
