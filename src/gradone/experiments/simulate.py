@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import logging
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -180,7 +181,7 @@ def simulate(
     # A mistyped parameter must not wait for the first sample.
     varying = {name.removesuffix("_ratio"): values.flat[0] for name, values in axes.items()}
     varying.pop("n" if n is not None else "alpha")
-    build_learner(Simulation(truth, learner, d, seed, {**same, **varying}), 0)
+    sample = build_learner(Simulation(truth, learner, d, seed, {**same, **varying}), 0)
     objects = {key: value for key, value in same.items() if not _has_text(value)}
     run = Run(
         find_algorithm("learner", learner),
@@ -231,6 +232,11 @@ def simulate(
         target=truth.text,  # type: ignore[attr-defined]
         params=settings | measurement | {"d": d, "noise": truth.noise},
         seed=seed,
+    )
+    known = sample.get_params(deep=False) if hasattr(sample, "get_params") else {}
+    # A chart compares them with what a theory assumes.
+    found.attrs["learner"] = json.dumps(
+        {key: value for key, value in known.items() if isinstance(value, str | int | float)}
     )
     return with_look(found, *(look or look_of(name)), getattr(truth, "latex", ""))
 
