@@ -130,3 +130,9 @@ def test_stated_errors_of_slices_cover(name):
     for points, most in ((1 << 16, 0.02), (1 << 19, 0.003)):
         found = query_strength(sliced_grams(g, 2, [order], points=points)[order], 2, order)
         assert abs(found.value - truth) <= found.error <= most * truth
+
+
+def test_labels_that_almost_underflow_are_numbers():
+    """Half of the labels are below 1e-300; failed before with a raw ValueError in `analyze`."""
+    found = sliced_grams(lambda z: np.exp(-1600 * z[0] ** 2) * (2 + z[1]), 2, [1], points=1 << 15)
+    assert np.isfinite(found[1].value).all()

@@ -158,7 +158,9 @@ def _without_rounding(outputs: list[np.ndarray]) -> list[np.ndarray]:
     Where a target is constant the last bits of its value still depend on z, and would reveal it.
     """
     size = float(np.median(np.abs(first_points(outputs)))) or 1.0
-    digits = 11 - int(np.floor(np.log10(size)))
+    largest = max(float(np.abs(y).max()) for y in outputs) or 1.0
+    # Rounding multiplies by a power of ten, which must not overflow.
+    digits = min(11 - int(np.floor(np.log10(size))), 300 - int(np.ceil(np.log10(largest))))
     return [np.round(y, digits, out=y) for y in outputs]
 
 
