@@ -14,6 +14,7 @@ from ._registry import THEORIES as THEORIES
 
 if TYPE_CHECKING:
     from .bayes.amp_thresholds import amp_thresholds as amp_thresholds
+    from .depth.filter_stage import filter_stage as filter_stage
     from .depth.first_stage import first_stage as first_stage
     from .depth.first_stage_threshold import first_stage_threshold as first_stage_threshold
     from .depth.gram_levels import gram_levels as gram_levels
@@ -45,6 +46,7 @@ _PUBLIC = {
     "anisotropic_ridge": "lazy.anisotropic_ridge",
     "best_neuron": "giant.risk_bounds",
     "conditional_equivalent": "giant.conditional_equivalent",
+    "filter_stage": "depth.filter_stage",
     "first_stage": "depth.first_stage",
     "first_stage_threshold": "depth.first_stage_threshold",
     "first_step_overlap": "giant.first_step_overlap",

@@ -33,7 +33,7 @@ def measured(kappa: float, d: int, replicates: int) -> xr.Dataset:
     rows, features = [], []
     for replicate in range(replicates):
         sample = TARGET.sample(n, d, seed=0, replicate=replicate)
-        learner = LEARNERS["layerwise"]("spectral", random_state=replicate)
+        learner = LEARNERS["layerwise"]("spectral", correction=False, random_state=replicate)
         learner.fit(sample.X, sample.y)
         rows.append(row_overlap(learner.weights_ / learner.scale_, sample.W_star).value[0])
         neurons = partial(learner.hidden, layer=2)

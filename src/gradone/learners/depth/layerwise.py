@@ -21,7 +21,7 @@ from .._registry import LEARNERS
 from ..giant._moved_features import one_of
 from ._data import SplitData
 from ._directions import LabelSpectrum, rank_scores
-from ._first_stage import label_spectrum
+from ._first_stage import ROUNDS, label_spectrum
 from ._learner import DeepLearner, DeepModel
 from ._levels import level_by_level
 from ._network import ReluNetwork
@@ -67,6 +67,8 @@ class Layerwise(DeepLearner):
         Widths of the hidden layers, one less than the layers. None: :math:`6 \sqrt n` between 256
         and 512 and a fifth of it, or (600, 50) for the presets in closed form. ``"theorem"`` has
         at most two.
+    correction : bool
+        Whether what is explained is taken off the labels of the first stage [LW-8].
     rounds : int
         Largest number of rounds; this and what follows concern ``"practical"`` alone.
     steps : int, optional
@@ -154,6 +156,7 @@ class Layerwise(DeepLearner):
         layers_of,
     )
 
+    numerics = 2  # the first stage is corrected
     _falls_back_on_kernel = True
 
     def __init__(
@@ -161,6 +164,7 @@ class Layerwise(DeepLearner):
         preset: str = "practical",
         *,
         widths: Sequence[int] | None = None,
+        correction: bool = True,
         rounds: int = 4,
         steps: int | None = None,
         batch_size: int = 256,
@@ -171,6 +175,7 @@ class Layerwise(DeepLearner):
     ) -> None:
         self.preset = preset
         self.widths = widths
+        self.correction = correction
         self.rounds = rounds
         self.steps = steps
         self.batch_size = batch_size
@@ -193,7 +198,8 @@ class Layerwise(DeepLearner):
     ) -> tuple[DeepModel, np.ndarray, str]:
         # The theorem's first stage is a gradient: its weights are the labels themselves.
         weights = rank_scores(data.y) if self.preset != "theorem" else data.y - data.y.mean()
-        spectrum, shares = label_spectrum(data.X, weights, rng)
+        corrections = ROUNDS if self.correction else 0
+        spectrum, shares = label_spectrum(data.X, weights, rng, rounds=corrections)
         self.residual_shares_ = np.array(shares)
         basis = spectrum.basis @ spectrum.axes
         self.directions_ = like(X, orthonormal_rows(basis) if len(basis) else basis)
@@ -242,6 +248,7 @@ class Layerwise(DeepLearner):
         super()._check_parameters()
         self._check_training()
         whole_number("rounds", self.rounds)
+        one_of("correction", self.correction, (True, False))
         if self.preset == "theorem" and len(self._layers) > 2:
             raise BadData(
                 "preset='theorem' has one or two hidden layers, as its theorem, got widths = "
