@@ -70,10 +70,13 @@ class OnlineSGD(CallbackSupportMixin, TwoLayerLearner):
         Their step sizes; None keeps them fixed.
     weight_decay : float
         W is multiplied by 1 - step_size * weight_decay at each update.
-    optimizer, momentum, nesterov, clip_norm, clip, orthogonalize, betas, schedule
+    optimizer : str
         What is made of a gradient: ``"sgd"``, ``"normalized"``, ``"muon"``, ``"sign"``,
-        ``"rmsprop"``, ``"adam"``; see :class:`gradone.targets.training.TrainedStudent`. In a
-        schedule t is the part of the first pass that is done.
+        ``"rmsprop"`` or ``"adam"``, see :class:`gradone.targets.training.TrainedStudent`.
+    momentum, nesterov, clip_norm, clip, orthogonalize, betas : optional
+        Numbers of the optimizer: see there.
+    schedule : str or None
+        Factor of the step sizes, a formula of t, the part of the first pass that is done.
     init : "random", "orthogonal" or array (width, d)
         First weights: independent and uniform on the unit sphere, orthonormal, or given.
     standardize : bool
