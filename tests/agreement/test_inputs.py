@@ -48,7 +48,10 @@ def test_the_first_gradient_has_the_cosine_of_the_law(target, law):
 
 
 @pytest.mark.stat
-@pytest.mark.parametrize("law", ["rademacher", "uniform", "laplace"])
+@pytest.mark.parametrize(
+    "law",
+    ["laplace", *(pytest.param(x, marks=pytest.mark.slow) for x in ("rademacher", "uniform"))],
+)
 def test_random_directions_hide_the_law(law):
     """The cosine of Gaussian inputs, .8474, whatever the coordinates: .8944 to .8165 on axes."""
     linear = math.sqrt(2 / math.pi)
@@ -66,9 +69,9 @@ def test_random_directions_hide_the_law(law):
 @pytest.mark.parametrize(
     ("target", "law", "directions"),
     [
-        ("sign(z)", "uniform", "axes"),
+        pytest.param("sign(z)", "uniform", "axes", marks=pytest.mark.slow),
         ("sign(z)", "rademacher", "axes"),
-        ("sign(z)", "laplace", "random"),
+        pytest.param("sign(z)", "laplace", "random", marks=pytest.mark.slow),
     ],
 )
 def test_random_features_on_other_inputs(target, law, directions):
@@ -85,7 +88,7 @@ def test_random_features_on_other_inputs(target, law, directions):
     assert abs(found.mean() - theory.test_mse.item()) < threshold(16) * error + allowance
 
 
-@pytest.mark.stat
+@pytest.mark.slow
 def test_standardized_columns_whiten_a_diagonal_covariance():
     """Random features on inputs with a power law: the reduced target of isotropic inputs."""
     law = gd.inputs.gaussian(power_law=0.5, d=200)

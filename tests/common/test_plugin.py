@@ -66,7 +66,6 @@ def test_the_entry_points_of_the_template_reach_every_surface(tmp_path):
     text = [f"[{g}]\n" + "".join(f"{k} = {v}\n" for k, v in groups[g].items()) for g in groups]
     (facts / "entry_points.txt").write_text("\n".join(text))
     check(folder, tmp_path)
-    used(folder, tmp_path, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(PLUGIN / "tests"))
 
 
 @pytest.mark.slow
@@ -76,3 +75,4 @@ def test_the_template_is_built_and_installed(tmp_path):
     words = ["-m", "pip", "install", "--quiet", "--no-deps", "--target", str(folder), str(PLUGIN)]
     subprocess.run([sys.executable, *words], check=True, capture_output=True)
     check(folder, tmp_path)
+    used(folder, tmp_path, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(PLUGIN / "tests"))

@@ -129,7 +129,7 @@ class Stop:
 """
 
 
-@pytest.mark.stat
+@pytest.mark.slow
 def test_a_sweep_of_a_function_is_killed_and_resumed(tmp_path):
     """The process ends at once after three cells; the next one computes the other five alone."""
     environment = os.environ | {
