@@ -318,7 +318,9 @@ def test_a_picture_says_where_theory_and_simulation_are_not_of_the_same_run():
     theory = gd.predict("abs(z)", "giant_step", alpha=[2.0, 4.0], step_size=0.5)
     sizes = {"d": 16, "alpha": [2.0, 4.0], "replicates": 2, "progress": False}
     other = gd.simulate("abs(z)", "giant_step", step_size=0.5, **sizes)
-    said = gd.draw(theory, other, y="test_mse").caption
+    chart = gd.draw(theory, other, y="test_mse")
+    said = chart.caption
+    assert chart.title.endswith(", parameters differ")
     assert "readout ones and gaussian" in said
     assert "activation tanh(z) and relu(z)" in said
     assert "step_size" not in said

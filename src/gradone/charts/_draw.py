@@ -123,7 +123,9 @@ def draw(
     notes = list(dict.fromkeys(note for part in parts for note in part.notes))
     if absent := [part.label for part in parts if part.source not in drawn]:
         notes.append(f"Without a number here: {', '.join(dict.fromkeys(absent))}.")
-    notes += _differences(parts)
+    if unequal := _differences(parts):
+        notes += unequal
+        title = ", ".join(filter(None, [title, "parameters differ"]))  # seen without the caption
     caption = " ".join([preset.caption if preset else "", *notes]).strip()
     origin = _origin(parts, preset) | ({"notes": notes} if notes else {})
     if len(charts) > 1:
