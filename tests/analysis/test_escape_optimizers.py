@@ -71,19 +71,19 @@ def test_no_optimizer_sees_a_parity(optimizer):
     assert abs(stage.K).max() < 1e-9
 
 
-def test_binary_labels_keep_their_exponent_under_every_rule():
-    """The sign of a product has information exponent 2, and so it is for all rules."""
-    exponents = {
+def test_no_rule_lowers_the_exponent_of_binary_labels():
+    """The sign of a product has exponent 2; a sign of tanh' > 0 does not even see the field."""
+    exponents = [
         escape("sign(z1*z2)", "tanh(z + 0.3)", **kind).exponent
         for kind in (
             {"loss": "correlation"},
             {"loss": "logistic"},
             {"loss": "smooth_hinge"},
-            {"loss": "correlation", "optimizer": "normalized"},
             {"loss": "correlation", "clip_norm": 0.5},
+            {"loss": "correlation", "optimizer": "normalized"},
         )
-    }
-    assert exponents == {2}
+    ]
+    assert exponents == [2, 2, 2, 2, None]
 
 
 def test_refusals():
