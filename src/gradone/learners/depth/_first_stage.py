@@ -16,7 +16,7 @@ from ._ridge_path import Readout
 from ._selection import one_after_the_other
 
 ROUNDS = 5
-"""Rounds of the correction; one more gains less than 0.01 in overlap."""
+"""Rounds of the correction."""
 
 _TOO_FAR = 6.0  # standard deviations from Gaussian moments at which the inputs are not Gaussian
 _LEAST_ROWS = 100

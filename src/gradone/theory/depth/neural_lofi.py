@@ -21,7 +21,6 @@ LABELS = {
     "plain_overlap2": ("q_0^2", "mean squared overlap of the directions, without the correction"),
     "overlap2": ("q^2", "mean squared overlap of the directions, after the correction"),
     "residual_share": ("v", "share of the label that is not explained after the first layer"),
-    "threshold": ("n_c", "samples from which the weakest direction stands out, uncorrected"),
 }
 
 
@@ -50,7 +49,7 @@ class NeuralLoFiTheory(Theory):
     Notes
     -----
     Nothing here is proven. *Derived*: the plain overlaps, by deterministic equivalents that
-    are checked in simulations to 0.01. *Heuristic*: [NL-5], since the fits of later rounds have
+    agree with simulations (see the page). *Heuristic*: [NL-5], since the fits of later rounds have
     indirectly seen the rows that they are applied to, and since the fit is a polynomial here and
     random ramps in the learner. *Conjectured*: that a correction does not change the
     exponents of levels above the first. Errors ``q_err`` are those of the numbers.
@@ -115,7 +114,7 @@ class NeuralLoFiTheory(Theory):
 def _at(
     target: HierarchicalTarget, draws: Any, d: int, n: int, rounds: int
 ) -> list[tuple[float, float]]:
-    """Plain overlap, corrected overlap, share that is left, and threshold, with their errors."""
+    """Plain overlap, corrected overlap and the share that is left, with their errors."""
     from ._errors import errors_from_overlaps
     from .first_stage import checked_stage, stage_from_draws
 
@@ -131,11 +130,9 @@ def _at(
         share, error = min((left + target.noise) / variance, 1.0), spread / variance
         if number < rounds:
             cosine2 = 1 - (1 - np.minimum(plain.cosine2, 1.0)) * share  # [NL-5]
-    threshold = float(plain.thresholds.max())
     before = plain.overlap2
     return [
         (before.value, before.error),
         (float(cosine2 @ sizes / sizes.sum()), before.error + (1 - before.value) * error),
         (share, error),
-        (threshold, 0.02 * threshold),
     ]
