@@ -81,7 +81,7 @@ def test_rows_are_sorted_by_the_data_they_need(source, parity):
         "residual step",
         "one-pass SGD",
         "data reuse, extra-gradient",
-        "normalized or clipped SGD, Huber loss",
+        "normalized SGD, Huber loss",
         "Bayes-AMP",
         "optimal spectral",
     }
@@ -339,11 +339,8 @@ def test_summary_fits_a_terminal():
 def test_bounded_gradients_leave_the_information_exponent_but_not_on_signs():
     """He3: d samples instead of d^2, at batches that the row names; two labels gain nothing."""
     found = plan("He3(z)", d=400)
-    row = found.row("normalized or clipped SGD, Huber loss")
+    row = found.row("normalized SGD, Huber loss")
     assert (row.exponent, found.row("one-pass SGD").exponent) == (1.0, 2.0)
     assert "batches well below sqrt(d) = 20" in row.note
     signs = plan("sign(z1*z2*z3)", d=400)
-    assert (
-        signs.row("normalized or clipped SGD, Huber loss").exponent
-        == signs.row("one-pass SGD").exponent
-    )
+    assert signs.row("normalized SGD, Huber loss").exponent == signs.row("one-pass SGD").exponent

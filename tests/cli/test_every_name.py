@@ -16,7 +16,7 @@ runner = CliRunner()
 # Options that a theory needs, by the name of the option.
 NEEDED = {
     "alpha": "1,3",
-    "kappa": "1,2",
+    "kappa": "1.5,2",
     "step-size": "0.1",
     "batch-ratio": "4",
     "readout-ratio": "2",
@@ -26,7 +26,8 @@ NEEDED = {
     "time": "0.5,1",
     "d": "100",
 }
-DEEP = ("depth", "layerwise", "two_layers")
+TABLES = ("feature_classifier", "feature_regressor", "table_classifier", "table_regressor")
+DEEP = ("depth", "layerwise", "neural_lofi", "two_layers")
 DEAR = (
     *("bayes_amp", "bayes_optimal", "feature_spectrum", "sgd_flow", "sgd", "extragradient"),
     *("one_step", "giant_step", "giant_steps", "normalized_sgd", "huber_sgd"),
@@ -54,7 +55,7 @@ def needed_by(name):
     target = "sight" if name in DEEP else "z1"
     said = runner.invoke(app, ["predict", target, name]).stderr
     if "along alpha or kappa" in said:
-        return ["--kappa", "1,2"] if name in DEEP else ["--alpha", "2,4", "--d", "100"]
+        return ["--kappa", "1.5,2"] if name in DEEP else ["--alpha", "2,4", "--d", "100"]
     if "needs --" not in said:
         return []
     options = said.split("needs ")[1].split(". ")[0].split(", ")
@@ -74,7 +75,7 @@ def test_predict(name, tmp_path):
     assert "Traceback" not in result.output
 
 
-@pytest.mark.parametrize("name", marked(SIMULATED, ("feature_classifier", "feature_regressor")))
+@pytest.mark.parametrize("name", marked(SIMULATED, TABLES))
 def test_simulate(name, tmp_path):
     target = "sight" if name in DEEP else "sign(z1)" if name.endswith("classifier") else "tanh(z1)"
     sizes = ["--d", "16", "--alpha", "4,8", "--replicates", "2", "--test-samples", "50"]

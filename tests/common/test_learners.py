@@ -16,10 +16,11 @@ from typer.testing import CliRunner
 import gradone as gd
 from gradone.base.arrays import to_numpy
 from gradone.cli import app
-from gradone.learners import LEARNERS
+from gradone.learners import LEARNERS, FeatureClassifier, FeatureRegressor
 
 # What a learner must be told before it can be fitted to the data of scikit-learn's checks, and
 # small networks: the contract does not depend on their size, and hundreds of fits are made here.
+FEW = {"max_directions": 1, "cv": 1, "n_landmarks": 30}
 GIVEN = {
     "bayes_amp": {"channel": gd.Target("z1", noise=1.0)},
     "giant_step": {"width": 32},
@@ -31,8 +32,10 @@ GIVEN = {
     "joint_network": {"widths": (32, 16), "steps": 60},
     "neural_lofi": {"layers": 2, "n_features": 30, "readout_features": 30},
     "neural_lofi_classifier": {"layers": 2, "n_features": 30, "readout_features": 30},
-    "feature_regressor": {"max_directions": 1, "cv": 1, "n_landmarks": 30},
-    "feature_classifier": {"max_directions": 1, "cv": 1, "n_landmarks": 30},
+    "feature_regressor": FEW,
+    "feature_classifier": FEW,
+    "table_regressor": {"learner": FeatureRegressor(**FEW, random_state=0)},
+    "table_classifier": {"learner": FeatureClassifier(**FEW, random_state=0)},
 }
 NAMES = list(LEARNERS)
 SECTIONS = ("Parameters", "Attributes", "Notes", "References", "Examples")

@@ -8,11 +8,12 @@ from sklearn.base import is_classifier
 
 import gradone as gd
 from gradone.base.units import check_range, units
-from gradone.learners import LEARNERS
+from gradone.learners import LEARNERS, FeatureClassifier, FeatureRegressor
 
 NAMES = list(LEARNERS)
 ROWS, COLUMNS = 80, 4
 # Small networks: what is tested does not depend on their size.
+FEW = {"max_directions": 1, "cv": 1, "n_landmarks": 20}
 GIVEN = {
     "bayes_amp": {"channel": gd.Target("z1", noise=0.1), "max_iter": 20, "restarts": 0},
     "giant_step": {"width": 24},
@@ -23,8 +24,12 @@ GIVEN = {
     "joint_network": {"widths": (16, 8), "steps": 20},
     "online_sgd": {"width": 2},
     "reused_batch": {"width": 2, "steps": 10},
-    "feature_regressor": {"max_directions": 1, "cv": 1, "n_landmarks": 20},
-    "feature_classifier": {"max_directions": 1, "cv": 1, "n_landmarks": 20},
+    "neural_lofi": {"layers": 2, "n_features": 30, "readout_features": 30},
+    "neural_lofi_classifier": {"layers": 2, "n_features": 30, "readout_features": 30},
+    "feature_regressor": FEW,
+    "feature_classifier": FEW,
+    "table_regressor": {"learner": FeatureRegressor(**FEW, random_state=0)},
+    "table_classifier": {"learner": FeatureClassifier(**FEW, random_state=0)},
 }
 # Factors 1e200 and 1e-300, and more of them in the slow tests.
 EXPONENTS = [

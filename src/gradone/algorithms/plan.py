@@ -63,13 +63,14 @@ def plan(
     2 [52.0, 4.0, 0.0]
     3 [0.0, 0.0, 0.0]
     """
-    shown = (Target(target) if isinstance(target, str) else target).on(inputs, directions)
+    target = Target(target) if isinstance(target, str) else target
+    if not isinstance(target, Target | HierarchicalTarget | OnInputs):
+        raise BadData(f"a plan needs a Target or a hierarchical target, got {target!r}")
+    shown = target.on(inputs, directions)
     target = shown.twin if isinstance(shown, OnInputs) else shown
     d = whole_number("d", d, least=2)
     n = whole_number("n", 5 * d if n is None else n)
     sizes = Sizes(d, n, whole_number("width", d if width is None else width))
-    if not isinstance(target, Target | HierarchicalTarget):
-        raise BadData(f"a plan needs a Target or a hierarchical target, got {target!r}")
     if isinstance(target, Target) and sizes.d < target.r:
         raise BadData(f"d must be at least r = {target.r}, got {sizes.d}")
     case = Case(target, sizes, with_theory)

@@ -79,7 +79,7 @@ def bounded_row(case: Case) -> PlanRow:
     generic = "generically: an activation may miss a direction, gd.analysis.escape tells"
     return replace(
         row,
-        algorithm="normalized or clipped SGD, Huber loss",
+        algorithm="normalized SGD, Huber loss",
         note="; ".join(part for part in (small, generic, row.note) if part),
         cites=("joshi2024queries", "arnaboldi2024repetita"),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from scipy.sparse import issparse
@@ -13,18 +13,14 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ...base.arrays import in_our_words
-from ...base.errors import BadData
 from ...targets.sampled import whole_number
 from .tabular import Table, TableEncoder, encoder_of, read_table
-from .tabular.encoding import label_columns
 from .tabular.suspects import row_numbers, useless_columns
 from .tabular.table import table_of
 
 
 class TableLearner(TransformerMixin, BaseEstimator):
     """Encodes the columns of a table and hands the numbers to a feature learner."""
-
-    _classes: ClassVar[bool]
 
     def __init__(
         self,
@@ -55,22 +51,17 @@ class TableLearner(TransformerMixin, BaseEstimator):
             Itself.
         """
         whole_number("max_levels", self.max_levels)
-        if y is None:
-            raise BadData(
-                f"{type(self).__name__} requires y to be passed, but the target y is None"
-            )
-        table, labels = self._training_table(X), self._checked_labels(y)
-        if len(table) != len(labels):
-            raise BadData(f"X has {len(table)} rows and y has {len(labels)} labels")
+        table = self._training_table(X)
+        # The labels are checked by the learner that will see them, beside inputs that say nothing.
+        Y = self._learner()._numbers(np.zeros((len(table), 1)), y)[1]
         useless = useless_columns(table)
         kept = table.without(*(name for name, _ in useless))
         if not kept.columns:
             kept = table  # constant columns: the learner says what that means
-        Y = label_columns(labels, classes=self._classes)
         encoder = encoder_of(kept, Y, max_levels=self.max_levels)
         self.notes_ = (*table.notes, *(note for _, note in useless), *row_numbers(kept))
         numbers: np.ndarray = encoder.of_training(kept, Y).astype(_precision(X))
-        self._keep(encoder, self._learner().fit(numbers, labels, sample_weight=sample_weight))
+        self._keep(encoder, self._learner().fit(numbers, y, sample_weight=sample_weight))
         return self
 
     @classmethod
@@ -125,10 +116,6 @@ class TableLearner(TransformerMixin, BaseEstimator):
 
     def _learner(self) -> Any:
         """The feature learner that is fitted."""
-        raise NotImplementedError
-
-    def _checked_labels(self, y: Any) -> np.ndarray:
-        """Labels (n,) without gaps."""
         raise NotImplementedError
 
     def _chosen(self, own: type) -> Any:

@@ -6,10 +6,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import column_or_1d
 
-from ...base.arrays import in_our_words
 from .._registry import LEARNERS
 from ._table_learner import TableLearner
 from .feature_classifier import FeatureClassifier
@@ -69,7 +66,6 @@ class TableClassifier(ClassifierMixin, TableLearner):
 
     cites = FeatureClassifier.cites
     cost = FeatureClassifier.cost
-    _classes = True
 
     @property
     def classes_(self) -> np.ndarray:
@@ -115,8 +111,3 @@ class TableClassifier(ClassifierMixin, TableLearner):
 
     def _learner(self) -> Any:
         return self._chosen(FeatureClassifier)
-
-    def _checked_labels(self, y: Any) -> np.ndarray:
-        found: np.ndarray = in_our_words(lambda: column_or_1d(y, warn=True))
-        in_our_words(lambda: check_classification_targets(found))
-        return found

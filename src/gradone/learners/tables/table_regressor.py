@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import column_or_1d
 
-from ...base.arrays import in_our_words
 from .._registry import LEARNERS
 from ._table_learner import TableLearner
 from .feature_regressor import FeatureRegressor
@@ -72,10 +69,9 @@ class TableRegressor(RegressorMixin, TableLearner):
 
     cites = FeatureRegressor.cites
     cost = FeatureRegressor.cost
-    _classes = False
 
     def predict(self, X: Any, interval: float | None = None) -> Any:
-        """Labels (n,) of new rows, and ends (n, 2) of intervals if these are asked for.
+        """Labels (n,) or (n, q) of new rows, and the ends of intervals if these are asked for.
 
         Parameters
         ----------
@@ -90,6 +86,7 @@ class TableRegressor(RegressorMixin, TableLearner):
     def _learner(self) -> Any:
         return self._chosen(FeatureRegressor)
 
-    def _checked_labels(self, y: Any) -> np.ndarray:
-        found: np.ndarray = in_our_words(lambda: column_or_1d(y, warn=True))
-        return found
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags

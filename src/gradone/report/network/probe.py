@@ -11,7 +11,7 @@ import numpy as np
 from ...base.arrays import to_numpy
 from ...base.errors import BadData
 from ...base.progress import Progress, watcher
-from ...learners import LEARNERS
+from ...learners import SpectralDirections
 from ...learners._models import Model, read_model
 from .measures import Layer, Standing, in_chunks, measure_layer, stability, standing_out
 
@@ -253,7 +253,7 @@ def _confirmed(
         if not len(inside):
             return 0, (1.0, 1.0)
         rows = rows @ inside.T
-    finder = LEARNERS["spectral_directions"](n_permutations=_PERMUTATIONS, random_state=rng)
+    finder = SpectralDirections(n_permutations=_PERMUTATIONS, random_state=rng)
     finder.fit(rows, y)
     first, second = finder.p_values_
     return int(finder.n_directions_), (float(first), float(second))

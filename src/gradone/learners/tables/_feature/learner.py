@@ -43,6 +43,7 @@ _BLOCK = 4096
 _PERMUTATIONS = 39
 _TEST_ROWS = 4000
 _STAGES = 8
+_MOST_FORESTS = 12  # labels that have boosted trees of their own
 _MOST_FEATURES = 800  # of a step of the search: features times directions
 
 
@@ -141,8 +142,9 @@ class FeatureLearner(
             subsample=self.subsample,
             most_stages=_STAGES,
         )
-        # Principal components have no columns of their own for trees to cut.
-        families = tuple(f for f in self._families if f != "trees" or self._axes is None)
+        # Principal components have no columns for trees to cut, and every label costs a forest.
+        trees = self._axes is None and rows.Y.shape[1] <= _MOST_FORESTS
+        families = tuple(f for f in self._families if f != "trees" or trees)
         plan = Plan(families, search, self.n_landmarks_final)
         splits = self._splits(len(rows), places, rng, X, Y)
         total = len(splits) * (_STAGES + 2) + 1

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from ....base.threads import use_one_thread
 from ..._standardize import row_blocks
 from .rows import Rows
 
@@ -13,6 +16,7 @@ _ROUNDS, _LEARNING_RATE = 150, 0.08
 _LEAVES = 12
 _ROWS_OF_A_LEAF = 20  # at most; a fiftieth of the rows of smaller tables
 _BLOCK = 1024
+_MANY_ROWS = 20_000
 
 
 @dataclass(frozen=True)
@@ -73,26 +77,28 @@ def fit_trees(rows: Rows) -> TreesMember:
     >>> member(np.array([[-0.5], [0.5]])).round(2)[:, 0]
     array([-1.,  1.])
     """
+    # Threads that wait for each other cost more than the little work that they would share.
+    with use_one_thread() if len(rows) < _MANY_ROWS else nullcontext():
+        fits = [_boosted(rows, y) for y in rows.Y.T]
+    grown = [[predictor.nodes for (predictor,) in fit._predictors] for fit in fits]
+    labels = np.repeat(np.arange(len(fits)), [len(trees) for trees in grown])
+    constant = np.array([fit._baseline_prediction.item() for fit in fits])
+    return _flattened([tree for trees in grown for tree in trees], labels, constant)
+
+
+def _boosted(rows: Rows, y: np.ndarray) -> Any:
     from sklearn.ensemble import HistGradientBoostingRegressor
 
-    trees: list[np.ndarray] = []
-    labels: list[int] = []
-    constant = np.empty(rows.Y.shape[1])
-    for label, y in enumerate(rows.Y.T):
-        boosting = HistGradientBoostingRegressor(
-            max_iter=_ROUNDS,
-            learning_rate=_LEARNING_RATE,
-            max_leaf_nodes=_LEAVES,
-            min_samples_leaf=max(2, min(_ROWS_OF_A_LEAF, len(rows) // 50)),
-            l2_regularization=1.0,
-            early_stopping=False,
-            random_state=0,
-        ).fit(rows.X, y, sample_weight=None if rows.equal else rows.weights)
-        grown = [predictor.nodes for (predictor,) in boosting._predictors]
-        trees += grown
-        labels += [label] * len(grown)
-        constant[label] = boosting._baseline_prediction.item()
-    return _flattened(trees, np.array(labels), constant)
+    boosting = HistGradientBoostingRegressor(
+        max_iter=_ROUNDS,
+        learning_rate=_LEARNING_RATE,
+        max_leaf_nodes=_LEAVES,
+        min_samples_leaf=max(2, min(_ROWS_OF_A_LEAF, len(rows) // 50)),
+        l2_regularization=1.0,
+        early_stopping=False,
+        random_state=0,
+    )
+    return boosting.fit(rows.X, y, sample_weight=None if rows.equal else rows.weights)
 
 
 def _flattened(trees: list[np.ndarray], labels: np.ndarray, constant: np.ndarray) -> TreesMember:
