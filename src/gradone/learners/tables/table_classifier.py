@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import ClassifierMixin
 
+from ...base.cost import Cost
 from .._registry import LEARNERS
 from ._table_learner import TableLearner
 from .feature_classifier import FeatureClassifier
@@ -65,7 +66,10 @@ class TableClassifier(ClassifierMixin, TableLearner):
     """
 
     cites = FeatureClassifier.cites
-    cost = FeatureClassifier.cost
+    cost = Cost(
+        "some hundred least squares of n (200 + d)^2 operations in each fold",
+        lambda s: 1000 * s.n * (200 + s.d) ** 2,
+    )
 
     @property
     def classes_(self) -> np.ndarray:

@@ -6,6 +6,7 @@ from typing import Any
 
 from sklearn.base import RegressorMixin
 
+from ...base.cost import Cost
 from .._registry import LEARNERS
 from ._table_learner import TableLearner
 from .feature_regressor import FeatureRegressor
@@ -68,7 +69,10 @@ class TableRegressor(RegressorMixin, TableLearner):
     """
 
     cites = FeatureRegressor.cites
-    cost = FeatureRegressor.cost
+    cost = Cost(
+        "some hundred least squares of n (200 + d)^2 operations in each fold",
+        lambda s: 1000 * s.n * (200 + s.d) ** 2,
+    )
 
     def predict(self, X: Any, interval: float | None = None) -> Any:
         """Labels (n,) or (n, q) of new rows, and the ends of intervals if these are asked for.
