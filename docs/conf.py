@@ -58,7 +58,7 @@ html_copy_source = False
 
 # The gallery runs its scripts, so an example that fails stops the build.
 sphinx_gallery_conf = {
-    # A folder of it with a README would become a section: that of the plugin is readme.md.
+    # A folder of it with a README would become a section: that of the plugin is ABOUT.md.
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
     "filename_pattern": r"/plot_",
