@@ -284,3 +284,15 @@ def test_a_winner_is_named_only_if_the_folds_agree(own, other, verdict):
         data = prepared(normal(30, 2), np.arange(30.0))
 
     assert say.headline(Fit()).endswith(verdict)
+
+
+def test_labels_of_rows_that_are_left_out_do_not_enter_their_features():
+    """A column of many texts becomes mean labels: those of the training rows alone."""
+    rng = np.random.default_rng(0)
+    table = {"city": [f"c{k}" for k in rng.integers(0, 80, 400)], "y": rng.standard_normal(400)}
+    train, test = np.arange(300), np.arange(300, 400)
+    data = prepare(table, "y")
+    assert data.features == ("city (mean label)",)
+    other = dataclasses.replace(data, y=np.where(np.arange(400) < 300, data.y, 9.0))
+    for one, two in zip(data.numbers(train, test), other.numbers(train, test), strict=True):
+        np.testing.assert_array_equal(one, two)
