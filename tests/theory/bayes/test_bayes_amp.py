@@ -297,3 +297,10 @@ def test_bad_input():
         gd.predict("z1", "bayes_amp", alpha=1.0, start="warm")
     with pytest.raises(gd.OutOfRegime, match="5 directions"):
         gd.predict("z1*z2*z3*z4*z5", "bayes_amp", alpha=1.0)
+
+
+def test_known_labels_leave_no_negative_error():
+    """Beyond perfect recovery nothing is left, to the stated error; rounding goes to no side."""
+    found = gd.predict("z**2", "bayes_amp", alpha=2.0)
+    assert found.overlap.item() == pytest.approx(1.0, abs=1e-6)
+    assert 0 <= found.test_mse.item() <= found.test_mse_err.item() < 1e-3

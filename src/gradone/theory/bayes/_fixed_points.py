@@ -258,6 +258,7 @@ class StateEvolution:
             if known
             else errors.test_mse + size * self._slope(M, at),
         )
+        at = at._replace(test_mse=max(at.test_mse, self.target.noise))  # noise is never predicted
         status = (
             "converged"
             if found.converged
