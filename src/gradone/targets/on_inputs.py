@@ -221,12 +221,13 @@ class OnInputs(Sampled):
                 "gd.inputs.gaussian(power_law=..., d=...)"
             )
         values, W = law.covariance(d), self._rows(d, 0, 0)
-        if values.ndim == 1:
-            chosen = W.argmax(axis=1)
-            return values[chosen], np.delete(values, chosen)
-        own = np.einsum("id,de,ie->i", W, values, W)
-        if np.abs(W @ values - own[:, None] * W).max() > 1e-8 * float(np.abs(values).max()):
+        image = W * values if values.ndim == 1 else W @ values
+        own = (image * W).sum(axis=1)
+        if np.abs(image - own[:, None] * W).max() > 1e-8 * float(np.abs(values).max()):
             raise OutOfRegime("the directions are not eigenvectors of the covariance")
+        if values.ndim == 1 and self.are_axes:
+            return own, np.delete(values, W.argmax(axis=1))
+        values = np.diag(values) if values.ndim == 1 else values
         rest = values - (W.T * own) @ W
         others = np.sort(np.maximum(np.linalg.eigvalsh(rest), 0.0))
         return own, others[self.r :]

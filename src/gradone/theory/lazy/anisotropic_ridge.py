@@ -22,10 +22,11 @@ if TYPE_CHECKING:
     import xarray as xr
 
 _NODES = 80  # of each coordinate
+_TAIL = 1e14  # members of the level that stands for all levels above
 _USUAL, _MOST_LEVELS, _MOST_NUMBERS = 200_000, 400_000, 4e7
 CAVEAT = (
     "Features of few large eigenvalues are far from Gaussian: errors of ten percent are usual, "
-    "also with the exact eigenvalues of a Gaussian kernel, and of twenty with an activation."
+    "also with the exact eigenvalues of a Gaussian kernel."
 )
 
 
@@ -69,7 +70,8 @@ def anisotropic_ridge(
         Of random features instead, with rows of :math:`N(0, I/\mathrm{Tr}\,\gamma)`.
     degree : int, optional
         Highest degree of a level; by default the highest with no more than 200 000 levels. What is
-        left of the kernel's trace acts as ridge, what is left of the target as noise.
+        left of the kernel's trace and of the target is one level of very many members, each of them
+        small: for a kernel it acts as ridge and noise.
     fit_intercept : bool
         Whether a constant is fitted besides; then the mean of the target and that of the features
         do not count. For an activation.
@@ -124,19 +126,18 @@ def anisotropic_ridge(
         values, coefficients = values[1:], coefficients[1:]
     left = max(float(weights @ y**2) - float(coefficients @ coefficients), 0.0)
     rest = max(trace - float(values.sum()), 0.0)
+    # The levels above are one of many members. It acts as ridge if the width is infinite only:
+    # few features have fluctuations of their own there.
     found = random_feature_ridge(
-        eigenvalues=values,
-        coefficients=coefficients,
+        eigenvalues=np.append(values, rest / _TAIL),
+        coefficients=np.append(coefficients, math.sqrt(left / _TAIL)),
+        multiplicities=np.append(np.ones(len(values)), _TAIL),
         n=n,
         width=width,
-        ridge=np.asarray(ridge, float) + rest,
-        noise=target.noise + left,
+        ridge=ridge,
+        noise=target.noise,
     )
-    extra = {"excess_mse": found.excess_mse + left}  # what is left of the target is no noise
-    shown = found.assign_coords(ridge=np.atleast_1d(np.asarray(ridge, float)))
-    shown = shown.assign({k: v.assign_coords(ridge=shown.ridge) for k, v in extra.items()})
-    shown.excess_mse.attrs.update(found.excess_mse.attrs)
-    return shown.assign_attrs(source="theory:anisotropic_ridge", target=target.text, caveat=CAVEAT)
+    return found.assign_attrs(source="theory:anisotropic_ridge", target=target.text, caveat=CAVEAT)
 
 
 def _levels(d: int, degree: int) -> np.ndarray:
@@ -145,7 +146,7 @@ def _levels(d: int, degree: int) -> np.ndarray:
     if count > _MOST_LEVELS or count * d > _MOST_NUMBERS:
         raise TooLarge(
             f"there are {count} levels of degree at most {degree} in {d} coordinates; use a lower "
-            "degree, what is left acts as ridge"
+            "degree: what is left is taken as one level"
         )
     found = np.zeros((count, d), np.int8)
     row = 0
