@@ -211,10 +211,19 @@ class _Board:
             if is_due and self._begun[name] == len(self._pieces[name]) and self._has_finer(name):
                 self._rounds[name] += 1
         coarse = [name for name in self._tasks if self._begun[name] < self._first(name)]
-        if coarse:  # all in turn, so that every curve has a point soon; what takes long first
-            return min(coarse, key=lambda name: (self._begun[name], -self._cost(name)))
+        if coarse:
+            return min(coarse, key=self._turn)
         fine = [name for name in self._tasks if self._can_refine(name)]
         return min(fine, key=self._refined.__getitem__, default=None)
+
+    def _turn(self, name: str) -> tuple[float, ...]:
+        """Every curve has a point soon; then come those whose next pieces wait for these.
+
+        Others follow in turn, what takes long first, so that all children end together.
+        """
+        begun = self._begun[name]
+        waits = begun and not self._tasks[name].rounds
+        return bool(begun), waits, begun, -self._cost(name)
 
     def _patience(self, name: str, place: int) -> float:
         """Seconds after which a piece is ended.

@@ -8,6 +8,7 @@ lab answers questions; each decides what is computed next, and the rest happens 
 from __future__ import annotations
 
 import contextlib
+import gc
 import logging
 import math
 import multiprocessing
@@ -357,7 +358,8 @@ def _context(preload: Sequence[str]) -> Any:
     kind = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
     context: Any = multiprocessing.get_context(kind)
     if kind == "forkserver":
-        context.set_forkserver_preload([end_with.__module__, *preload])
+        first = f"{__package__}.preloading"
+        context.set_forkserver_preload([first, end_with.__module__, *preload])
     return context
 
 
@@ -401,6 +403,8 @@ def _exit(code: int | None) -> str:
 def _live(connection: Any, lifeline: Any, memory: int | None, niceness: int) -> None:
     """Life of a child: calls come in, replies go out, until the parent is gone."""
     end_with(lifeline.fileno())
+    gc.freeze()
+    gc.enable()
     threading.Thread(target=_end_with_parent, args=(lifeline,), daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, who then ends us
     logging.getLogger(__package__.partition(".")[0]).addHandler(logging.NullHandler())

@@ -58,16 +58,15 @@ def _outlook(target: Target, student: TrainedStudent, d: int) -> list[str]:
     inner = student.eta if rule == "k_steps" else student.inner_eta
     if rule == "sam_normalized":
         inner = float(student.radius or 0.0) / math.sqrt(load)
+    scalings = set()
     try:
-        stages = [
-            stage_of(seen, activation, rule, student, a, inner * load, d)
-            for a, activation, seen in typical_neurons(target, student)
-        ]
+        for a, activation, seen in typical_neurons(target, student):
+            stage = stage_of(seen, activation, rule, student, a, inner * load, d)
+            if (scaling := stage.linear_scaling) in ("d", "undecided"):
+                return []  # one neuron is enough
+            scalings.add(scaling)
     except OutOfRegime as error:
         return [f"The theory of the escape does not apply: {error}."]
-    scalings = {stage.scaling for stage in stages}
-    if scalings & {"d", "undecided"}:
-        return []
     if "d log d" in scalings:
         return [
             "According to the theory of the escape no pass finds a direction at once: overlaps "

@@ -105,8 +105,8 @@ class LinearStage:
     # ---- verdict
 
     @cached_property
-    def scaling(self) -> Scaling:
-        """How the number of steps grows with d; ``"stuck"`` if m = 0 attracts."""
+    def linear_scaling(self) -> Scaling | None:
+        """What drift and growth say of the number of steps; None if later tensors decide."""
         if self._drift_sign is None:
             return "undecided"
         if self._drift_sign:
@@ -114,9 +114,12 @@ class LinearStage:
         top = decided_sign(self.top.value, self.top.error)
         if top is None:
             return "undecided"
-        if top > 0:
-            return "d log d"
-        return "stuck" if self._leading is None else "d^(l-1)"
+        return "d log d" if top > 0 else None
+
+    @cached_property
+    def scaling(self) -> Scaling:
+        """How the number of steps grows with d; ``"stuck"`` if m = 0 attracts."""
+        return self.linear_scaling or ("stuck" if self._leading is None else "d^(l-1)")
 
     @property
     def exponent(self) -> int | None:

@@ -109,7 +109,7 @@ class SobolMeans(MeanRule):
         signs = tuple(sign + (1,) * (len(scales) - g.r) for sign in mirrors(g, overlaps))
         cloud, self._weight = cloud_of(scales, signs, scramble, points)
         self._push = push
-        self._z, self._u = cloud[:, :r].copy(), cloud[:, g.r : g.r + p].copy()
+        self._z, self._u = cloud[:, :r].copy("F"), cloud[:, g.r : g.r + p].copy("F")
         self._y = g(cloud[:, : g.r].copy())
         if target.noise:
             self._y = self._y + math.sqrt(target.noise) * cloud[:, -1]
@@ -283,7 +283,8 @@ def _over_points(
 
 
 # Products of long and narrow matrices in strips so short that BLAS does not wake its threads, which
-# cost more than they bring.
+# cost more than they bring. The columns lie one behind the other, so that what is done to each
+# number is done along them and not along two or three neurons.
 
 
 def _strips(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -295,7 +296,11 @@ def _strips(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _mapped(x: np.ndarray, A: np.ndarray) -> np.ndarray:
     """The product x A."""
     body, tail = _strips(x)
-    return np.concatenate([(body @ A).reshape(-1, A.shape[1]), tail @ A])
+    found = np.empty((len(x), A.shape[1]), order="F")
+    whole = len(x) - len(tail)
+    found[:whole] = (body @ A).reshape(-1, A.shape[1])
+    found[whole:] = tail @ A
+    return found
 
 
 def _summed(left: np.ndarray, right: np.ndarray) -> np.ndarray:
