@@ -138,3 +138,14 @@ def test_stated_errors_cover_what_more_points_change(text):
     allowed = total(errors).information + total(less).information
     assert (np.abs(one.information - other.information) <= allowed).all()
     assert total(errors).information.max() < 0.02 * one.information.max()
+
+
+def test_what_is_kept_of_earlier_places_may_be_forgotten_at_any_time():
+    """Next to a known frame, at more places than are kept."""
+    averages = ChannelAverages(gd.Target("z1*z2"))
+    tilt = 0.01 * np.array([[0.0, 1.0], [1.0, 0.0]])
+    for share in np.linspace(0.2, 0.6, 40):
+        M = np.diag([share, share / 2])
+        found = averages.at(M + tilt, coarse=True).information
+        if share == 0.6:
+            np.testing.assert_allclose(found, averages.at(M + tilt).information, atol=0.01)

@@ -155,10 +155,10 @@ class ChannelAverages:
             if np.abs(off).max() < _TILT * min(turned.trace(), 1 - np.linalg.eigvalsh(M)[-1]):
                 inside = Q @ np.diag(np.diag(turned)) @ Q.T
                 key = "response", Q.tobytes()
-                if key not in self._known:
-                    self._known[key] = self.responses(inside)
+                if (response := self._known.get(key)) is None:
+                    response = self._known[key] = self.responses(inside)
                 found = self._averages(inside, Rule(coarse=True))
-                change = np.einsum("ijkl,jk->il", self._known[key], Q @ off @ Q.T)
+                change = np.einsum("ijkl,jk->il", response, Q @ off @ Q.T)
                 return found._replace(information=found.information + change)
         return None
 
