@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import BadData
+from ..targets.covariance import read_covariance
 from ..targets.student import Start
 from ._start import semidefinite_factor
 
@@ -51,38 +52,17 @@ class Blocks:
     Parameters
     ----------
     covariance : mapping
-        ``eigenvalues`` s and ``fractions`` f, one for each block, and ``signal`` T: for each block
-        a number (times the identity) or an r x r matrix; by default the fractions over the mean
-        eigenvalue.
+        See :func:`gradone.targets.covariance.read_covariance`.
     d, r, rows : int
         Dimension of the inputs, of the target, and rows of the state.
     """
 
     def __init__(self, covariance: Mapping[str, Any], *, d: int, r: int, rows: int) -> None:
-        unknown = set(covariance) - {"eigenvalues", "fractions", "signal"}
-        if unknown or not {"eigenvalues", "fractions"} <= set(covariance):
-            raise BadData(
-                "covariance needs the keys 'eigenvalues' and 'fractions' and may have 'signal', "
-                f"got {sorted(map(str, covariance))}"
-            )
-        s, f = (np.array(covariance[k], dtype=float) for k in ("eigenvalues", "fractions"))
-        if s.ndim != 1 or s.shape != f.shape or not (s > 0).all() or not (f > 0).all():
-            raise BadData("covariance: eigenvalues and fractions are as many numbers > 0 each")
-        if abs(f.sum() - 1) > 1e-9:
-            raise BadData(f"covariance: the fractions must sum to 1, got {f.sum():g}")
+        s, f, matrices = read_covariance(covariance, r)
         sizes = np.round(f * d).astype(int)
         if np.abs(sizes - f * d).max() > 1e-6:
             raise BadData(
                 f"covariance: fractions times d must be whole numbers, got {(f * d).tolist()}"
-            )
-        signal = covariance.get("signal", f / (s @ f))
-        matrices = [np.asarray(t, float) * (np.eye(r) if np.ndim(t) == 0 else 1.0) for t in signal]
-        if len(matrices) != len(s) or any(T.shape != (r, r) for T in matrices):
-            raise BadData(f"covariance: signal needs a number or an {r} x {r} matrix per block")
-        if np.abs(sum(x * T for x, T in zip(s, matrices, strict=True)) - np.eye(r)).max() > 1e-9:
-            raise BadData(
-                "covariance: the sum of eigenvalues times signal must be the identity, so that the "
-                "projections z of the inputs are standard"
             )
         self.total = np.sum(matrices, axis=0)
         self.fractions = f
@@ -149,8 +129,6 @@ class Blocks:
 
 def _block(eigenvalue: float, size: int, T: np.ndarray, r: int, rows: int) -> Block:
     values, axes = np.linalg.eigh(T)
-    if values[0] < -1e-12 or np.abs(T - T.T).max() > 1e-12:
-        raise BadData("covariance: signal matrices must be symmetric, without negative eigenvalues")
     signal = axes * np.sqrt(np.maximum(values, 0.0))
     if size >= r + rows:
         return Block(eigenvalue, size, signal, size - r - rows)

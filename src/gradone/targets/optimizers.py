@@ -91,7 +91,7 @@ def read_optimizer(given: Mapping[str, Any]) -> dict[str, Any]:
             + ("use betas" if optimizer == "adam" else "use 'adam', whose betas have both memories")
         )
     if given["clip_norm"] is not None:
-        limit = _positive("clip_norm", given["clip_norm"])
+        limit = positive("clip_norm", given["clip_norm"])
         found["clip_norm"] = limit if math.isfinite(limit) else None
     elif found["clip"] != "batch":
         raise BadData("clip='sample' needs clip_norm=..., the largest norm of a gradient")
@@ -129,8 +129,15 @@ def _fraction(name: str, value: Any) -> float:
     raise BadData(f"{name} must be a number in [0, 1), got {value!r}")
 
 
-def _positive(name: str, value: Any) -> float:
-    """A number above zero; infinity is one."""
+def positive(name: str, value: Any) -> float:
+    """A number above zero; infinity is one.
+
+    Examples
+    --------
+    >>> positive("clip_norm", -1)
+    Traceback (most recent call last):
+    gradone.base.errors.BadData: clip_norm must be a number > 0, got -1
+    """
     if isinstance(value, numbers.Real) and not isinstance(value, bool) and float(value) > 0:
         return float(value)
     raise BadData(f"{name} must be a number > 0, got {value!r}")

@@ -6,7 +6,7 @@ In the limit the samples of a batch of O(1) are orthogonal and have the same len
 .. math::
     \text{clip: } S = \frac{\gamma}{b}\,\Phi \min\!\Big(1, \frac{cb}{|\Phi|}\Big), \qquad
     \text{normalized: } S = \gamma\,\frac{\Phi}{|\Phi|}, \qquad
-    \text{Muon: } S = \gamma\,\Phi(\Phi^\top\Phi)^{-1/2}, \qquad N = S^\top S     [FL-5]
+    \text{Muon: } S = \gamma\,\Phi(\Phi^\top\Phi)^{-1/2}, \qquad N = S^\top S     [FL-6]
 
 and for signs, along directions that are spread over the coordinates, with :math:`\Phi_j` the column
 of neuron j, :math:`S_j = \gamma\sqrt{2/\pi}\,\Phi_j/|\Phi_j|` and
@@ -38,30 +38,41 @@ def effective(student: TrainedStudent, Phi: np.ndarray) -> tuple[np.ndarray, np.
     array([[[0.6],
             [0.8]]])
     """
+    Phi = clipped(student, Phi)
     if student.optimizer == "sign":
         length = np.sqrt((Phi**2).sum(axis=1))
         unit = Phi / np.where(length > 0, length, math.inf)[:, None]
         cosines = np.clip(unit.transpose(0, 2, 1) @ unit, -1.0, 1.0)
         return math.sqrt(2 / math.pi) * unit, 2 / math.pi * np.arcsin(cosines)
     if student.optimizer == "muon":
-        sizes, axes = np.linalg.eigh(Phi.transpose(0, 2, 1) @ Phi)
-        real = sizes > _TINY * np.maximum(sizes[:, -1:], 1e-300)
-        inverse = np.where(real, 1 / np.sqrt(np.where(real, sizes, 1.0)), 0.0)
-        S = Phi @ (axes * inverse[:, None]) @ axes.transpose(0, 2, 1)
+        S = Phi @ inverse_root(Phi.transpose(0, 2, 1) @ Phi)
+    elif student.optimizer == "normalized":
+        whole = np.sqrt((Phi**2).sum(axis=(1, 2), keepdims=True))
+        S = Phi / np.where(whole > 0, whole, math.inf)
     else:
-        b = Phi.shape[1]
-        if student.clip == "sample":
-            length = np.sqrt((Phi**2).sum(axis=2, keepdims=True))
-        else:
-            length = np.sqrt((Phi**2).sum(axis=(1, 2), keepdims=True)) / b
-        safe = np.where(length > 0, length, math.inf)
-        if student.optimizer == "normalized":
-            whole = np.sqrt((Phi**2).sum(axis=(1, 2), keepdims=True))
-            S = Phi / np.where(whole > 0, whole, math.inf)
-        else:
-            assert student.clip_norm is not None
-            S = Phi / b * np.minimum(1.0, student.clip_norm / safe)
+        S = Phi / Phi.shape[1]
     return S, S.transpose(0, 2, 1) @ S
+
+
+def clipped(student: TrainedStudent, Phi: np.ndarray) -> np.ndarray:
+    """Pushes (n, b, p) after the clipping of gradients, if there is one."""
+    if student.clip_norm is None:
+        return Phi
+    if student.clip == "sample":
+        length = np.sqrt((Phi**2).sum(axis=2, keepdims=True))
+    else:
+        length = np.sqrt((Phi**2).sum(axis=(1, 2), keepdims=True)) / Phi.shape[1]
+    factors: np.ndarray = np.minimum(1.0, student.clip_norm / np.where(length > 0, length, 1.0))
+    return Phi * factors
+
+
+def inverse_root(H: np.ndarray) -> np.ndarray:
+    """Pseudo-inverse of the root of symmetric matrices (..., p, p)."""
+    sizes, axes = np.linalg.eigh(H)
+    real = sizes > _TINY * np.maximum(sizes[..., -1:], 1e-300)
+    inverse = np.where(real, 1 / np.sqrt(np.where(real, sizes, 1.0)), 0.0)
+    found: np.ndarray = (axes * inverse[..., None, :]) @ np.swapaxes(axes, -1, -2)
+    return found
 
 
 class BatchMeans(MeanRule):

@@ -122,7 +122,7 @@ class Push:
         return Pushes(factor * size * push, *before[1:], misfit)
 
     def _bounded(self, push: np.ndarray) -> np.ndarray:
-        """What the optimizer makes of the push of a sample [FL-5]."""
+        """What the optimizer makes of the push of a sample [FL-6]."""
         student = self.student
         if student.optimizer == "sign":
             return self.gain * np.sign(push)

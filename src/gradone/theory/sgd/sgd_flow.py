@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
 from ...base.curves import curve
-from ...base.errors import BadData, OutOfRegime
+from ...base.errors import BadData
+from ...targets.covariance import read_covariance
 from ...targets.losses import check_labels
+from ...targets.optimizers import positive
 from ...targets.sampled import whole_number
 from ...targets.student import Student
 from ...targets.target import Target
 from ...targets.training import OptimizerSettings, TrainedStudent, read_training
 from .._registry import THEORIES, Theory
 from ._flow_push import Neurons
-from ._flow_solution import solve_flow
+from ._flow_range import check_flow
+from ._flow_solution import Limit, solve_flow
 
 if TYPE_CHECKING:
     import xarray as xr
 
-MAX_WIDTH, MAX_R = 8, 4
+MAX_R = 4
 _DIMS: dict[str, tuple[str, ...]] = {
     "overlap": ("neuron", "direction"),
     "norm": ("neuron", "neuron2"),
@@ -28,6 +32,11 @@ _DIMS: dict[str, tuple[str, ...]] = {
     "readout": ("neuron",),
     "bias": ("neuron",),
     "test_mse": (),
+    "buffer_overlap": ("neuron", "direction"),
+    "buffer_product": ("neuron", "neuron2"),
+    "buffer_norm": ("neuron", "neuron2"),
+    "block_overlap": ("eigenvalue", "neuron", "direction"),
+    "block_norm": ("eigenvalue", "neuron", "neuron2"),
 }
 
 
@@ -73,14 +82,25 @@ class SGDFlow(Theory):
         geometries given neurons are brought to unit norm first.
     clip_norm : float, optional
         :math:`1/\sqrt d` times the largest norm of a gradient.
-    optimizer, momentum, schedule
-        ``"sgd"``, and without momentum ``"normalized"``, ``"muon"`` (polar) and ``"sign"`` (for
-        directions that are spread over the coordinates), see [FL-5] in
-        ``gradone.theory.sgd._flow_batches``. For normalized gradients and Muon the step is
-        :math:`\gamma = \eta\sqrt d`, and the decay :math:`\sqrt d` times that of a simulation. A
-        fixed momentum :math:`\beta` divides :math:`\gamma` by :math:`1 - \beta`. In a schedule t is
-        the time divided by the last one.
-    rule, inner_steps, interpolation, loss, loss_scale, geometry, weight_decay, nesterov, clip
+    optimizer, momentum, nesterov, schedule
+        For ``"normalized"`` and ``"muon"`` (polar) the step is :math:`\gamma = \eta\sqrt d`, and
+        the decay :math:`\sqrt d` times that of a simulation [FL-6]; with momentum [FL-7].
+        ``"sign"``, ``"rmsprop"`` and ``"adam"`` are those for directions that are spread over the
+        coordinates [FL-8]. For ``"sgd"`` a fixed momentum :math:`\beta` divides :math:`\gamma` by
+        :math:`1 - \beta`. In a schedule t is the time divided by the last one.
+    momentum_rate : float, optional
+        :math:`\kappa` of a momentum :math:`\beta = 1 - \kappa/d` that approaches one, for
+        ``"sgd"``; the step is :math:`\gamma = \eta d/(1 - \beta)` [FL-9]. ``buffer_overlap``,
+        ``buffer_product`` and ``buffer_norm`` are then those of the buffer times
+        :math:`1 - \beta`.
+    batch_ratio : float, optional
+        Samples of a batch over d. **The time is then the number of updates**, and the step sizes
+        are those of a simulation [FL-11]; for ``"sign"``, ``"rmsprop"`` and ``"adam"``
+        :math:`\sqrt d` times them [FL-12]. ``clip_norm`` is that of a simulation.
+    covariance : mapping, optional
+        Eigenvalues of the covariance of the inputs, as ``gd.dynamics.sgd`` takes them [FL-10];
+        ``block_overlap`` and ``block_norm`` are those of the weights in each block.
+    rule, inner_steps, interpolation, loss, loss_scale, geometry, weight_decay, clip
         See :class:`gradone.targets.training.TrainedStudent`.
     second_order : bool
         Whether the term E[s s^T] is kept. Without it and for a plain rule this is gradient flow on
@@ -118,7 +138,10 @@ class SGDFlow(Theory):
     (array([-0.1117, -0.2252, -0.3851]), True)
     """
 
-    answers = ("overlap", "norm", "recovery", "readout", "bias", "test_mse")
+    answers = (
+        "overlap", "norm", "recovery", "readout", "bias", "test_mse", "buffer_overlap",
+        "buffer_product", "buffer_norm", "block_overlap", "block_norm",
+    )  # fmt: skip
     axes = ("time",)
     seconds = 1.0
     regime = "d -> infinity with time = steps/d, width, batch and d times the step sizes fixed"
@@ -146,6 +169,9 @@ class SGDFlow(Theory):
         time: Any,
         step_size: float,
         batch_size: int = 1,
+        momentum_rate: float | None = None,
+        batch_ratio: float | None = None,
+        covariance: Mapping[str, Any] | None = None,
         second_order: bool = True,
         points: int | None = None,
         **settings: Unpack[OptimizerSettings],
@@ -156,12 +182,20 @@ class SGDFlow(Theory):
             **settings,
         )  # fmt: skip
         check_labels(training.loss, target)
-        _check(training)
+        limit = Limit(
+            bool(second_order),
+            None if momentum_rate is None else positive("momentum_rate", momentum_rate),
+            None if batch_ratio is None else positive("batch_ratio", batch_ratio),
+            None if covariance is None else read_covariance(covariance, target.r),
+        )
+        check_flow(training, limit)
+        if batch_ratio is not None:
+            time = _whole_times(time)
         start = _start(training, target.r)
         order = np.argsort(time)
         flow = solve_flow(
             target, training, start, np.asarray(time)[order],
-            second_order=bool(second_order),
+            limit=limit,
             points=None if points is None else whole_number("points", points),
         )  # fmt: skip
         back = np.argsort(order)
@@ -171,6 +205,8 @@ class SGDFlow(Theory):
             "neuron2": np.arange(1, training.width + 1),
             "direction": np.arange(1, target.r + 1),
         }
+        if limit.covariance is not None:
+            coords["eigenvalue"] = limit.covariance.eigenvalues
         fields: dict[str, tuple[Any, Any]] = {}
         for name, (value, error) in flow.values.items():
             dims = ("time", *_DIMS[name])
@@ -178,7 +214,13 @@ class SGDFlow(Theory):
         converged = np.asarray(time) <= flow.until
         fields["converged"] = ("time", converged)
         fields["status"] = ("time", np.where(converged, "", flow.why))
-        params = training.params | {"noise": target.noise, "second_order": bool(second_order)}
+        params = training.params | {
+            "noise": target.noise,
+            "second_order": bool(second_order),
+            "momentum_rate": limit.momentum_rate,
+            "batch_ratio": limit.batch_ratio,
+            "covariance": None if covariance is None else dict(covariance),
+        }
         if not isinstance(training.init, str):
             params["init"] = {"M": start.M, "Q": _norms(start)}
         return curve(
@@ -186,36 +228,14 @@ class SGDFlow(Theory):
         )  # fmt: skip
 
 
-def _check(student: TrainedStudent) -> None:
-    if student.step_size == "auto":
+def _whole_times(time: Any) -> np.ndarray:
+    times = np.asarray(time, dtype=float)
+    if (times != np.round(times)).any():
         raise BadData(
-            'step_size must be a number, got "auto": the flow has no d from which a step could '
-            "follow; give gamma = eta d, which gradone.analysis.escape(...).step_size "
-            "recommends"
+            "with batch_ratio the time is the number of updates, which must be whole, got "
+            f"{times[times != np.round(times)][0]:g}"
         )
-    if student.width > MAX_WIDTH:
-        raise OutOfRegime(
-            f"the means are computed for a width of at most {MAX_WIDTH}, got {student.width}; "
-            "gd.dynamics.sgd simulates wider students"
-        )
-    if student.rule == "sam_normalized" and student.batch_size > 1:
-        raise OutOfRegime(
-            "the normalized inner step ties the samples of a batch together, which the flow does "
-            "not cover; use batch_size=1, or gd.dynamics.sgd"
-        )
-
-    if student.optimizer in ("rmsprop", "adam"):
-        raise OutOfRegime(
-            f"'{student.optimizer}' remembers the sizes of earlier gradients, which the flow does "
-            "not cover; the flow covers 'sgd', 'normalized', 'muon' and 'sign'"
-        )
-    if student.momentum and student.optimizer != "sgd":
-        raise OutOfRegime(
-            f"momentum with '{student.optimizer}' ties several updates together, which the flow "
-            "does not cover; use momentum=0, or gd.dynamics.sgd"
-        )
-    if student.orthogonalize != "polar":
-        raise OutOfRegime("the flow of Muon is that of orthogonalize='polar'; use gd.dynamics.sgd")
+    return times
 
 
 def _start(student: TrainedStudent, r: int) -> Neurons:
