@@ -65,3 +65,57 @@ def test_signs_follow_their_flow():
     gap = np.abs(M.mean(axis=0) - flow.overlap.values[:, 0, 0])
     assert (gap < 5 * error + 3 / 1000).all()  # corrections of order 1/d
     assert (error < 0.01).all()
+
+
+@pytest.mark.stat
+def test_effective_signs_have_the_moments_of_the_network():
+    """Two neurons, batches of three, d = 300: means and spreads of overlaps and norms.
+
+    Means agree to 6 standard errors of 400 runs each and corrections of order 1/d, the spreads of
+    the overlaps on average to 0.13, five standard errors; without the noise zeta they would be
+    smaller by the factor sqrt(2/pi) = 0.8.
+    """
+    runs = {
+        method: gd.dynamics.sgd(
+            "z1 + z1*z2", d=300, steps=300, step_size=0.4 / 300, width=2, batch_size=3,
+            activation="tanh(z + 0.3)", optimizer="sign", method=method, record=[300],
+            init={"M": [[0.1, 0.2], [-0.2, 0.1]]}, replicates=400, progress=False,
+        ).isel(step=0)
+        for method in ("direct", "effective")
+    }  # fmt: skip
+    for name in ("overlap", "norm"):
+        direct, effective = (run[name] for run in runs.values())
+        error = np.sqrt((direct.var("replicate") + effective.var("replicate")) / 400)
+        gap = abs(direct.mean("replicate") - effective.mean("replicate"))
+        assert (gap < 6 * error + 2 / 300).all()
+    spread, expected = (runs[name].overlap.std("replicate") for name in ("effective", "direct"))
+    assert abs(np.log(spread / expected).mean()) < 0.13
+
+
+def test_effective_signs_move_as_far_as_signs_do():
+    """One sample, one neuron: every update has the squared length d, and the norm shows it."""
+    run = gd.dynamics.sgd(
+        "z1 + z1*z2", d=50, steps=1, step_size=10.0, width=1, activation="tanh(z + 0.3)",
+        optimizer="sign", method="effective", record=[1], replicates=40, progress=False,
+    )  # fmt: skip
+    # |w + 10 s|^2 = 1 + 20 <w, s> + 5000, and <w, s> is standard normal.
+    along = (run.norm.values.ravel() - 5001) / 20
+    assert np.abs(along).max() < 5
+    assert 0.5 < along.std() < 1.5
+
+
+def test_which_method_is_for_which_optimizer():
+    arguments = {"d": 50, "steps": 5, "step_size": 0.01, "width": 1}
+    for optimizer, method, message in [
+        (
+            "sign",
+            "exact",
+            r"O\(d width\) per step, or method='effective', the limit for spread-out",
+        ),
+        ("adam", "exact", "'adam' treats coordinates separately: no exact reduction"),
+        ("adam", "effective", "method='effective' is known for 'sign' only"),
+    ]:
+        with pytest.raises(gd.OutOfRegime, match=message):
+            gd.dynamics.sgd("z", optimizer=optimizer, method=method, **arguments)
+    with pytest.raises(gd.BadData, match="'muon' has an exact reduction"):
+        gd.dynamics.sgd("z", optimizer="muon", method="effective", **arguments)

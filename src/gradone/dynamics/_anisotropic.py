@@ -7,7 +7,6 @@ import math
 import numpy as np
 
 from ..base.seeds import stream
-from ..targets.optimizers import Schedule
 from ._chain import NUMBERS, STREAMS, Chain, Problem
 from ._compile import compiled_chain
 
@@ -56,12 +55,10 @@ class AnisotropicChain(Chain):
         samples = self._rng["coordinates"].standard_normal((n, len(self._scales))) * self._scales
         latent = self._rng["latent"].standard_normal((n, problem.target.q))
         z = samples[:, : self._blocks.raw] @ self._blocks.mix.T
-        t = (self.done + np.arange(updates)) / problem.steps
-        rates = np.ones(updates) if student.schedule is None else Schedule(student.schedule)(t)
         done = self._advance(
             self.M, self.columns, self.a, self.b, samples, np.concatenate([z, latent], axis=1),
-            self._noise((n,)), T, size, self._filled, *self._sums, rates, *self._keeping(),
-            s["step"], student.weight_decay, student.momentum,
+            self._noise((n,)), T, size, self._filled, *self._sums, self._rates(updates),
+            *self._keeping(), s["step"], student.weight_decay, student.momentum,
             math.inf if student.clip_norm is None else student.clip_norm,
             s["eta_a"], s["eta_b"], s["limit"], student.nesterov, False,
             student.optimizer == "normalized", student.orthogonalize == "newton_schulz",

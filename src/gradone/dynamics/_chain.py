@@ -15,7 +15,7 @@ from ..targets.optimizers import Schedule
 from ..targets.target import Target
 from ..targets.training import TrainedStudent
 from ._blocks import Blocks
-from ._compile import compiled_chain, kind_of_chain
+from ._compile import Kind, compiled_chain, kind_of_chain
 from ._start import start_factors
 
 STREAMS = (
@@ -41,6 +41,8 @@ class Problem:
         Increasing numbers of updates after which the state is kept.
     blocks : Blocks, optional
         Eigenvalues of the covariance of the inputs; None if all are one.
+    effective : bool
+        Whether signs are taken in the limit of directions that are spread over the coordinates.
     """
 
     target: Target
@@ -50,6 +52,14 @@ class Problem:
     seed: int
     marks: np.ndarray
     blocks: Blocks | None = None
+    effective: bool = False
+
+    @property
+    def kind(self) -> Kind:
+        """Which of the patterns simulates it."""
+        if self.blocks is not None:
+            return "stacked"
+        return "effective" if self.effective else kind_of_chain(self.student)
 
     def slower(self, factor: float, steps: int) -> Problem:
         """The same with every step size multiplied by a factor, over other steps, no records."""
@@ -170,12 +180,12 @@ class Chain:
         if len(problem.marks) and problem.marks[0] == 0:
             for kept, now in zip(records, (self.M, self.columns[:k], self.a, self.b), strict=True):
                 kept[0] = now
-        self._advance = compiled_chain(problem.student, problem.target)
+        self._advance = compiled_chain(problem.student, problem.target, problem.kind)
         kinds: dict[str, Callable[[], int]] = {
             "single": self._single, "batch": self._batch, "repeated": self._repeated,
-            "stacked": self._stacked,
+            "stacked": self._stacked, "effective": self._effective,
         }  # fmt: skip
-        self._block = kinds[kind_of_chain(problem.student)]
+        self._block = kinds[problem.kind]
         self._sums = np.zeros((p, r + k)), np.zeros((p, p)), np.zeros((3, p))
         self._filled = 0
 
@@ -215,6 +225,13 @@ class Chain:
         k = np.arange(squares.shape[1])
         T[:, k, k] = np.sqrt(squares)
         return np.where(squares[:, None, :] > 0, T, 0.0)  # without freedom, no column
+
+    def _rates(self, updates: int) -> np.ndarray:
+        """Factors of the step sizes of the next updates."""
+        schedule = self.problem.student.schedule
+        if schedule is None:
+            return np.ones(updates)
+        return Schedule(schedule)((self.done + np.arange(updates)) / self.problem.steps)
 
     # ---- kernels
 
@@ -294,10 +311,7 @@ class Chain:
             self._rng["outside"].standard_normal(out=normal)
         T = self._bartlett(normal, self._squared_lengths(updates, problem.free - np.arange(q)))
         samples = self._coordinates((n, each))
-        rates = np.ones(updates)
-        if student.schedule is not None:
-            t = (self.done + np.arange(updates)) / problem.steps
-            rates = Schedule(student.schedule)(t)
+        rates = self._rates(updates)
         done = self._advance(
             self.M, self.columns[None], self.a, self.b, samples, samples, self._noise((n,)),
             T[:, None], size, self._filled, *self._sums, rates, *self._keeping(stacked=True),
@@ -308,3 +322,14 @@ class Chain:
         )  # fmt: skip
         self._filled = (self._filled + n) % size
         return done
+
+    def _effective(self) -> int:
+        problem, s, student = self.problem, self.problem.settings, self.problem.student
+        p, size, each = student.width, student.batch_size, problem.target.r + student.width
+        numbers = (size + p) * each + size
+        n = min(max(NUMBERS // numbers, 1), problem.steps - self.done)
+        return self._advance(
+            *self._states(), self._coordinates((n, size, each)), self._noise((n, size)),
+            self._rng["outside"].standard_normal((n, p, each)), self._rates(n), *self._keeping(),
+            problem.d, s["step"], student.weight_decay, s["eta_a"], s["eta_b"], s["limit"],
+        )  # fmt: skip

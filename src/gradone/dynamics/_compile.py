@@ -14,7 +14,7 @@ from ..targets.optimizers import COORDINATEWISE, EPSILON
 from ..targets.target import Target
 from ..targets.training import PLAIN_LOSSES, TrainedStudent
 
-Kind = Literal["single", "batch", "repeated", "stacked", "direct"]
+Kind = Literal["single", "batch", "repeated", "stacked", "direct", "effective"]
 
 _PATTERNS = Path(__file__).parent / "_patterns"
 _DISPLACED = ("extragradient", "sam", "sam_normalized")

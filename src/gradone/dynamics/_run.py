@@ -15,7 +15,7 @@ from ..base.progress import Progress
 from ..base.threads import available_cores
 from ._anisotropic import AnisotropicChain
 from ._chain import Chain, Problem, Records
-from ._compile import Kind, compiled_chain, kind_of_chain
+from ._compile import compiled_chain
 from ._direct import DirectRun
 
 _POLL = 0.1  # seconds between two looks at the progress
@@ -85,7 +85,7 @@ def chain_of(
     """What simulates one replicate: the chain of order parameters, or the network itself."""
     if problem.blocks is not None:
         return AnisotropicChain(problem, replicate, records)
-    kind = DirectRun if kind_of_chain(problem.student) == "direct" else Chain
+    kind = DirectRun if problem.kind == "direct" else Chain
     return kind(problem, replicate, records)
 
 
@@ -111,8 +111,7 @@ def _largest(chain: Chain | DirectRun) -> str:
 
 def run_replicates(problem: Problem, replicates: range, *, progress: Progress) -> Ending:
     """Simulate replicates in threads; the number of threads does not change them."""
-    kind: Kind | None = None if problem.blocks is None else "stacked"
-    compiled_chain(problem.student, problem.target, kind)  # in one thread
+    compiled_chain(problem.student, problem.target, problem.kind)  # in one thread
     crew = _Crew(problem, replicates)
     count = min(len(replicates), available_cores())
     interrupted = False

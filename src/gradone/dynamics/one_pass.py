@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-METHODS = ("exact", "direct")
+METHODS = ("exact", "direct", "effective")
 
 
 def sgd(
@@ -83,11 +83,12 @@ def sgd(
         alone and among 8. They share the processors; the results do not depend on how many.
     seed : int
         Seed of everything random; runs with other rules or step sizes see the same samples.
-    method : {"exact", "direct"}
+    method : {"exact", "direct", "effective"}
         ``"direct"`` simulates the network in d dimensions, with hidden directions that are spread
         over the coordinates, for the optimizers that treat the coordinates one by one:
         ``"sign"``, ``"rmsprop"`` and ``"adam"``, with steps of the order of 1/d. Its cost is
-        O(d width) for each sample.
+        O(d width) for each sample. ``"effective"`` simulates ``"sign"`` at a cost without d, right
+        to leading order in d for directions that are spread over the coordinates [SG-9].
     covariance : mapping, optional
         Eigenvalues of the covariance of the inputs: ``{"eigenvalues": s, "fractions": f}``, blocks
         of f_k d dimensions each (a spike has one), and the part ``"signal"`` of the hidden
@@ -149,17 +150,7 @@ def sgd(
         student, caller=sgd, optimizers=True, step_size=step_size, batch_size=batch_size, **settings
     )
     check_labels(training.loss, target)
-    separate = training.optimizer in COORDINATEWISE
-    if separate and one_of("method", method, METHODS) == "exact":
-        raise OutOfRegime(
-            f"'{training.optimizer}' treats coordinates separately: no exact reduction; use "
-            "method='direct', O(d width) per step"
-        )
-    if method != "exact" and not separate:
-        raise BadData(
-            f"method={method!r} is for 'sign', 'rmsprop' and 'adam'; "
-            f"'{training.optimizer}' has an exact reduction, at a cost without d"
-        )
+    _check_method(one_of("method", method, METHODS), training)
     d = whole_number("d", d)
     check_room(d, target.r, training.width, buffers=training.momentum > 0)
     runs = read_replicates(replicates)
@@ -173,6 +164,7 @@ def sgd(
     problem = Problem(
         target, training, d, steps, whole_number("seed", seed, least=0), read_marks(record, steps),
         None if covariance is None else _read_blocks(covariance, target, training, d),
+        method == "effective",
     )  # fmt: skip
     _check_memory(problem, len(runs))
     ending = run_replicates(problem, runs, progress=watcher(progress, "sgd"))
@@ -182,6 +174,26 @@ def sgd(
     if ending.diverged_at is not None:
         raise NotConverged(_divergence(problem, ending), last=dataset)
     return dataset
+
+
+def _check_method(method: str, training: TrainedStudent) -> None:
+    separate, sign = training.optimizer in COORDINATEWISE, training.optimizer == "sign"
+    if separate and method == "exact":
+        raise OutOfRegime(
+            f"'{training.optimizer}' treats coordinates separately: no exact reduction; use "
+            "method='direct', O(d width) per step"
+            + (", or method='effective', the limit for spread-out directions" if sign else "")
+        )
+    if method != "exact" and not separate:
+        raise BadData(
+            f"method={method!r} is for 'sign', 'rmsprop' and 'adam'; "
+            f"'{training.optimizer}' has an exact reduction, at a cost without d"
+        )
+    if method == "effective" and not sign:
+        raise OutOfRegime(
+            f"method='effective' is known for 'sign' only; for '{training.optimizer}' use "
+            "method='direct', or its flow: gd.predict(..., 'sgd_flow')"
+        )
 
 
 def _read_blocks(
