@@ -19,8 +19,9 @@ def label(z):
 
 
 def network_runs(
-    *, n, d, steps, runs, eta, seed, batch=None, decay=0.0, inner=None, spherical=False, train=0.0
-):
+    *, n, d, steps, runs, eta, seed, batch=None, decay=0.0, inner=None, spherical=False, train=0.0,
+    momentum=0.0, nesterov=False,
+):  # fmt: skip
     """Direct simulations on drawn data, all at once: overlaps, norms, errors at half time, end."""
     rng = np.random.default_rng(seed)
     M, Q = np.array(START["M"]), np.array(START["Q"])
@@ -29,7 +30,7 @@ def network_runs(
     X = rng.standard_normal((runs, n, d))
     y = label(X[..., :2]) + np.sqrt(NOISE) * rng.standard_normal((runs, n))
     a, b = np.tile(READOUT, (runs, 1)), np.tile(BIAS, (runs, 1))
-    order = np.empty((runs, 0), dtype=int)
+    order, V = np.empty((runs, 0), dtype=int), np.zeros_like(W)
 
     def outputs(W, x):
         field = x @ W.swapaxes(1, 2) + b[:, None]
@@ -60,7 +61,8 @@ def network_runs(
             G, e, value, push = gradient(W + inner * G, x, labels)
         if spherical:
             G -= (G * W).sum(2, keepdims=True) / (W**2).sum(2, keepdims=True) * W
-        W = (1 - eta * decay) * W + eta * G
+        V = momentum * V + G
+        W = (1 - eta * decay) * W + eta * (G + momentum * V if nesterov else V)
         if spherical:
             W /= np.linalg.norm(W, axis=2, keepdims=True)
         a = a + train * np.einsum("kn,knj->kj", e, value) / x.shape[1]
@@ -99,6 +101,11 @@ CASES = {
     "trained": dict(n=30, d=25, steps=6, eta=0.5, train=0.3),
     "extragradient": dict(n=30, d=25, steps=4, eta=0.5, inner=0.7),
     "spherical": dict(n=30, d=25, steps=4, eta=0.5, spherical=True),
+    "momentum": dict(n=30, d=25, steps=6, eta=0.3, momentum=0.8, decay=0.3),
+    "momentum, all directions reached": dict(n=30, d=9, steps=8, eta=0.2, momentum=0.7),
+    "nesterov, mini-batches": dict(
+        n=20, d=30, steps=8, eta=0.1, batch=6, momentum=0.8, nesterov=True
+    ),
 }
 
 
@@ -120,7 +127,7 @@ def smallest_p_value(name, *, runs=1000, seed=1):
     return min(p_values) * len(p_values)
 
 
-DAILY = ("all directions reached", "mini-batches, all reached")
+DAILY = ("all directions reached", "mini-batches, all reached", "momentum")
 
 
 @pytest.mark.parametrize(
@@ -375,6 +382,10 @@ def test_an_interrupted_run_keeps_what_was_done(stop):
         (dict(record=[99]), "record must hold steps from 0 to 6"),
         (dict(batch_size=0), "batch_size must be an integer"),
         (dict(rule="sam"), "needs inner_step_size"),
+        (dict(loss="huber"), "unknown loss 'huber'"),
+        (dict(optimizer="muon"), "no parameter 'optimizer'"),
+        (dict(momentum=1.0), r"momentum must be a number in \[0, 1\)"),
+        (dict(momentum=0.5, rule="k_steps"), "momentum is simulated for rule='plain' only"),
     ],
 )
 def test_bad_arguments_are_refused(wrong, message):

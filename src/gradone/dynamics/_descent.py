@@ -8,7 +8,10 @@ the samples in the gradient,
 .. math:: \hat W \leftarrow D(A\hat W + \eta\,C^\top U), \qquad
           M = \hat W_{1..r}, \quad Q = \hat W\hat W^\top     [RV-2]
 
-where A and D are the decay and the geometry.
+where A and D are the decay and the geometry. A buffer :math:`\hat V \leftarrow \beta\hat V +
+C^\top U` of momentum is a sum of gradients that were revealed before, so that the rows [V; W] have
+the same coordinates and nothing more has to be drawn: W moves by :math:`\eta\hat V`, or with
+Nesterov by :math:`\eta(C^\top U + \beta\hat V)`.
 """
 
 from __future__ import annotations
@@ -121,6 +124,7 @@ class Descent:
             rng=stream(task.seed, "init", **cell),
         )
         self.W = np.concatenate([M, L], axis=1)
+        self.V = np.zeros_like(self.W)
         self.a, self.b = np.array(student.a), np.array(student.b)
         self._new_a, self._new_b = self.a, self.b
         self.done = 0
@@ -199,7 +203,15 @@ class Descent:
             total = _padded(total, gradient.shape[1]) + gradient
         if student.rule == "look_ahead":
             return student.inner_eta * float(student.interpolation or 0.0) * total
-        return student.eta * total
+        return student.eta * self._remembered(total)
+
+    def _remembered(self, gradient: np.ndarray) -> np.ndarray:
+        """What momentum makes of a gradient."""
+        beta = self.task.student.momentum
+        if not beta:
+            return gradient
+        self.V = beta * _padded(self.V, gradient.shape[1]) + gradient
+        return gradient + beta * self.V if self.task.student.nesterov else self.V
 
     def _reach(self, gradient: np.ndarray) -> float:
         """Length of the displacement in units of the gradient."""

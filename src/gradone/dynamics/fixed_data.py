@@ -15,7 +15,7 @@ from ..base.progress import Progress, watcher
 from ..targets.sampled import Sampled, whole_number
 from ..targets.student import Student
 from ..targets.target import as_target
-from ..targets.training import Settings, read_training
+from ..targets.training import MomentumSettings, read_training
 from ._descent import Descent, State, Task
 from ._readings import check_room, multi_index, read_marks, read_replicates, recovery
 from ._registry import ENGINES, Engine, record_of
@@ -42,7 +42,7 @@ def reused_batch(
     test_samples: int = 4096,
     dtype: Literal["float64", "float32"] = "float64",
     progress: Progress | bool = True,
-    **settings: Unpack[Settings],
+    **settings: Unpack[MomentumSettings],
 ) -> xr.Dataset:
     r"""Gradient descent on the same n samples at every step, exact in law at finite n and d.
 
@@ -93,7 +93,8 @@ def reused_batch(
     **settings
         Parameters of the student, and of its update: ``rule``, ``inner_step_size``,
         ``inner_steps``, ``radius``, ``interpolation``, ``loss``, ``geometry``, ``train_readout``,
-        ``train_bias`` and ``weight_decay``, see :class:`gradone.targets.training.TrainedStudent`.
+        ``train_bias``, ``weight_decay``, ``momentum`` and ``nesterov``, see
+        :class:`gradone.targets.training.TrainedStudent`.
 
     Returns
     -------
@@ -134,7 +135,7 @@ def reused_batch(
     target = multi_index(as_target(target))
     d, n = whole_number("d", d), _number_of_samples(d, alpha, n)
     training = read_training(
-        student, caller=reused_batch, step_size=step_size,
+        student, caller=reused_batch, optimizers=("momentum", "nesterov"), step_size=step_size,
         batch_size=n if batch_size is None else min(whole_number("batch_size", batch_size), n),
         **settings,
     )  # fmt: skip

@@ -64,13 +64,18 @@ class Settings(StudentSettings, total=False):
     weight_decay: float
 
 
-class OptimizerSettings(Settings, total=False):
+class MomentumSettings(Settings, total=False):
+    """Keywords of a student and of its update with momentum: see :class:`TrainedStudent`."""
+
+    momentum: float
+    nesterov: bool
+
+
+class OptimizerSettings(MomentumSettings, total=False):
     """Keywords of a student, of its update and of its optimizer: see :class:`TrainedStudent`."""
 
     loss_scale: float
     optimizer: str
-    momentum: float
-    nesterov: bool
     clip_norm: float | None
     clip: str
     orthogonalize: str
@@ -214,16 +219,17 @@ class TrainedStudent(Student):
 
 _OF_STUDENT = tuple(field.name for field in fields(Student))
 _OF_TRAINING = tuple(field.name for field in fields(TrainedStudent))
-_OF_OPTIMIZER = tuple(OptimizerSettings.__annotations__)
+_OF_OPTIMIZER = tuple(OptimizerSettings.__annotations__)  # with those of the classes above it
 _OF_OPTIMIZER = tuple(name for name in _OF_OPTIMIZER if name not in Settings.__annotations__)
 _PACKS: dict[Any, Any] = {
-    f"Unpack[{pack.__name__}]": pack for pack in (StudentSettings, Settings, OptimizerSettings)
+    f"Unpack[{pack.__name__}]": pack
+    for pack in (StudentSettings, Settings, MomentumSettings, OptimizerSettings)
 }
 
 
 def read_training(
     student: Student | None = None, *, caller: Callable[..., Any] | None = None, flow: bool = False,
-    optimizers: bool = False, **settings: Any,
+    optimizers: bool | tuple[str, ...] = False, **settings: Any,
 ) -> TrainedStudent:  # fmt: skip
     """Student and its update from the arguments of a user, all of them checked.
 
@@ -236,9 +242,9 @@ def read_training(
     flow : bool
         Whether step sizes are in units of a flow, in which many updates make one unit of time: the
         decay may then be of any size.
-    optimizers : bool
+    optimizers : bool or tuple of str
         Whether the caller covers every loss and optimizer; else plain SGD with the square or the
-        correlation loss.
+        correlation loss, and those parameters of an optimizer that it names.
     **settings
         Parameters of :class:`TrainedStudent`.
 
@@ -254,7 +260,12 @@ def read_training(
     Traceback (most recent call last):
     gradone.base.errors.BadData: give width=... in the student or alone, not both
     """
-    allowed = [name for name in _OF_TRAINING if optimizers or name not in _OF_OPTIMIZER]
+    named = optimizers if isinstance(optimizers, tuple) else ()
+    allowed = [
+        name
+        for name in _OF_TRAINING
+        if optimizers is True or name in named or name not in _OF_OPTIMIZER
+    ]
     for name in settings:
         if name not in allowed:
             known = parameters_of(caller) if caller else allowed
@@ -269,7 +280,7 @@ def read_training(
         raise BadData(f"give {next(iter(network))}=... in the student or alone, not both")
     kept = {name: getattr(student, name) for name in _OF_STUDENT}
     update = {name: value for name, value in settings.items() if name not in _OF_STUDENT}
-    if not optimizers:
+    if optimizers is not True:
         one_of("loss", update.get("loss", PLAIN_LOSSES[0]), PLAIN_LOSSES)
     return TrainedStudent(**kept, **_checked(update, flow=flow))
 

@@ -9,13 +9,21 @@ from gradone.learners import GiantStep
 PLAIN = {"standardize": False, "shuffle": False, "random_state": 0}
 
 
-def numeric_gradient(learner, weights, X, y, activation):
-    """Minus the gradient of the mean of (y - f)^2/2 by central differences, times the width."""
+def squares(y, f):
+    return (y - f) ** 2 / 2
+
+
+def cross_entropy(y, f):
+    return np.log1p(np.exp(-y * f))
+
+
+def numeric_gradient(learner, weights, X, y, activation, loss=squares):
+    """Minus the gradient of the mean loss by central differences, times the width."""
     bias, a = learner.bias_, learner.initial_readout_
 
     def risk(W):
         f = activation(X @ W.T + bias) @ a / len(a)
-        return np.mean((y - f) ** 2) / 2
+        return np.mean(loss(y, f))
 
     out, h = np.empty_like(weights), 1e-6
     for place in np.ndindex(weights.shape):
@@ -47,6 +55,40 @@ def test_steps_follow_the_gradient_of_the_risk(symmetric, reuse):
     rows = slice(0, 15) if reuse else slice(15, 30)
     expected = 0.7 * numeric_gradient(learner, first, X[rows], y[rows], np.tanh)
     np.testing.assert_allclose(second - first, expected, atol=1e-8)
+
+
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_logistic_steps_follow_the_gradient_of_the_cross_entropy(symmetric):
+    rng = np.random.default_rng(1)
+    X, y = rng.standard_normal((40, 5)), rng.choice([-1.0, 1.0], 40)
+    learner = GiantStep(
+        6, steps=2, activation="tanh(z)", step_size=5.0, batch_size=15, loss="logistic",
+        symmetric=symmetric, keep_weights=True, **PLAIN,
+    ).fit(X, y)  # fmt: skip
+    first, second = learner.weights_history_
+    rows = slice(15, 30)
+    expected = numeric_gradient(learner, first, X[rows], y[rows], np.tanh, cross_entropy)
+    np.testing.assert_allclose(second - first, 5 * expected, atol=1e-7)
+    # What the steps see are labels as they are, standardized inputs or not.
+    scaled = GiantStep(6, loss="logistic", random_state=0).fit(3 * X + 1, y)
+    assert (scaled.label_mean_, scaled.label_scale_) == (0.0, 1.0)
+
+
+def test_the_first_logistic_step_is_half_a_square_step():
+    sample = gd.Target("sign(z1 + z1*z2)").sample(n=4000, d=40, seed=0)
+    shared = {"batch_size": 3000, **PLAIN}
+    half = GiantStep(8, step_size=4.0, loss="logistic", **shared).fit(sample.X, sample.y)
+    whole = GiantStep(8, step_size=2.0, **shared).fit(sample.X, sample.y)
+    np.testing.assert_allclose(half.weights_, whole.weights_)
+    np.testing.assert_allclose(half.predict(sample.X), whole.predict(sample.X))
+
+
+def test_logistic_labels_are_signs():
+    X = np.random.default_rng(0).standard_normal((40, 5))
+    with pytest.raises(gd.BadData, match="logistic loss needs labels -1 and 1"):
+        GiantStep(4, loss="logistic").fit(X, X[:, 0])
+    with pytest.raises(gd.BadData, match="preprocess=True takes a linear part off"):
+        GiantStep(4, loss="logistic", preprocess=True).fit(X, np.sign(X[:, 0]))
 
 
 def test_the_leap_sets_the_scale_of_the_step():

@@ -3,6 +3,8 @@ r"""Gradient of one large batch for the first layer of a two-layer network, bloc
 .. math:: G_i = \frac{a_i}{n_B} \sum_\mu (y_\mu - f(x_\mu))\,
           \sigma'(\langle w_i, x_\mu\rangle + b_i)\, x_\mu, \qquad
           f(x) = \frac1p \sum_i a_i\, \sigma(\langle w_i, x\rangle + b_i).    [GS-1]
+
+For labels -1 and 1 and the logistic loss the residual y - f becomes :math:`(y - \tanh(f/2))/2`.
 """
 
 from __future__ import annotations
@@ -31,6 +33,8 @@ class FirstLayer:
         b and a.
     mirrored : bool
         Whether the second half of the neurons is the first with opposite a, so that f = 0.
+    logistic : bool
+        Whether the steps are those of the logistic loss, else of the square loss.
     """
 
     activation: Activation
@@ -38,6 +42,7 @@ class FirstLayer:
     bias: np.ndarray
     readout: np.ndarray
     mirrored: bool
+    logistic: bool = False
 
 
 class GradientSum:
@@ -100,21 +105,25 @@ class GradientSum:
 
     @property
     def mean_square(self) -> float:
-        """Mean of (y - f)^2 over the rows."""
+        """Mean of (y - f)^2 over the rows; of (y - tanh(f/2))^2 for the logistic loss."""
         return self._squares / self._n
 
     def _pull(self, field: np.ndarray, y: np.ndarray) -> float:
-        """Turn fields into (y - f) times the slope, in place; returns the sum of (y - f)^2."""
+        """Turn fields into the residual times the slope, in place; returns the sum of squares."""
         layer, residual = self._layer, y
         if layer.bias.any():
             field += layer.bias[: self._q]
         if self._with_output:
-            residual = y - values_of(layer.activation, field) @ self._readout
+            output = values_of(layer.activation, field) @ self._readout
+            residual = y - (np.tanh(output / 2) if layer.logistic else output)
+        missed = float(residual @ residual)
+        if layer.logistic:
+            residual = residual / 2
         slopes = values_of(self._slope, field)
         if not self._with_linear:
             self._slopes += np.sum(slopes, axis=0)
         np.multiply(slopes, residual[:, None].astype(field.dtype), out=field)
-        return float(residual @ residual)
+        return missed
 
 
 def values_of(function: Activation, field: np.ndarray) -> np.ndarray:

@@ -57,6 +57,7 @@ class MovedFeatures(CallbackSupportMixin, RegressorMixin, BaseEstimator):
 
     weights_: Any
     _rng: np.random.Generator
+    loss = "square"
 
     # ---- what a learner says
 
@@ -188,8 +189,9 @@ class MovedFeatures(CallbackSupportMixin, RegressorMixin, BaseEstimator):
             if self.standardize:
                 check_spread(moments.scale, type(self).__name__)
                 mean, scale = moments.mean, np.where(moments.scale > 0, moments.scale, 1.0)
-                self.label_scale_ = moments.label_scale
-            self.label_mean_ = label_mean
+            if self.loss == "square":  # other losses know their labels
+                self.label_scale_ = moments.label_scale if self.standardize else 1.0
+                self.label_mean_ = label_mean
             if self.preprocess:
                 self._slope = seen.slope(scale, self.label_scale_)
         self.mean_, self.scale_ = like(template, mean), like(template, scale)
@@ -200,6 +202,8 @@ class MovedFeatures(CallbackSupportMixin, RegressorMixin, BaseEstimator):
         bare = not mean.any() and bool((scale == 1).all())
         slope = self._slope.astype(mean.dtype) if self._slope.any() else None
         for X, y in blocks:
+            if self.loss == "logistic" and not (np.abs(y) == 1).all():
+                raise BadData("logistic loss needs labels -1 and 1")
             X = X if bare else (X - mean) / scale
             labels = (y - self.label_mean_) / self.label_scale_
             yield X, labels if slope is None else labels - X @ slope
@@ -268,7 +272,7 @@ class MovedFeatures(CallbackSupportMixin, RegressorMixin, BaseEstimator):
         moments.add(source.reader().take())
         if moments.label_scale == 0:
             raise BadData(f"all {len(labels)} labels are equal: there is nothing to learn")
-        if self.standardize or self.preprocess:
+        if self.loss == "square" and (self.standardize or self.preprocess):
             self.label_mean_ = moments.label_mean
             self.label_scale_ = moments.label_scale if self.standardize else 1.0
         # The few samples of another task are too few for d coefficients; the features serve for it.

@@ -20,6 +20,7 @@ from ._moved_features import MovedFeatures, check_flag, one_of
 
 _READOUTS = ("gaussian", "signs", "ones")
 _RESCALED = (None, "rows", "rms")
+_LOSSES = ("square", "logistic")
 
 
 @LEARNERS.add("giant_step")
@@ -45,6 +46,10 @@ class GiantStep(MovedFeatures):
         :math:`\sigma`, a function of ``z``.
     step_size : float
         s for leap 1, with f as above: its gradient times the width. Of order one.
+    loss : {"square", "logistic"}
+        Loss of the steps. ``"logistic"``, for labels -1 and 1, has :math:`(y - \tanh(f/2))/2` in
+        place of y - f in [GS-3]; labels are not standardized, and the predictions of the readout,
+        which stays a ridge regression, estimate the mean label.
     leap : int
         Order :math:`\ell` of the first Hermite tensor of the target that is not zero: it takes
         :math:`n_B` of order :math:`d^\ell` and a step that grows as in [GS-3].
@@ -157,6 +162,7 @@ class GiantStep(MovedFeatures):
         steps: int = 1,
         activation: str = "relu(z)",
         step_size: float = 1.0,
+        loss: str = "square",
         leap: int = 1,
         batch_size: int | None = None,
         reuse: bool = False,
@@ -180,6 +186,7 @@ class GiantStep(MovedFeatures):
         self.steps = steps
         self.activation = activation
         self.step_size = step_size
+        self.loss = loss
         self.leap = leap
         self.batch_size = batch_size
         self.reuse = reuse
@@ -213,6 +220,7 @@ class GiantStep(MovedFeatures):
             bias.astype(dtype),
             a,
             mirrored=self.symmetric,
+            logistic=self.loss == "logistic",
         )
 
     def _drawn_readout(self, count: int) -> np.ndarray:
@@ -248,6 +256,12 @@ class GiantStep(MovedFeatures):
         check_number("step_size", self.step_size, zero=True)
         check_number("bias_scale", self.bias_scale, zero=True)
         one_of("rescale", self.rescale, _RESCALED)
+        one_of("loss", self.loss, _LOSSES)
+        if self.loss == "logistic" and self.preprocess:
+            raise BadData(
+                "preprocess=True takes a linear part off the labels, which loss='logistic' needs "
+                "to be -1 and 1"
+            )
         if isinstance(self.readout, str):
             one_of("readout", self.readout, _READOUTS)
         for name in (
