@@ -1,6 +1,7 @@
 """Laws of the inputs: moments, prefixes, labels, identity, and what is refused."""
 
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -71,6 +72,40 @@ def test_rows_have_the_covariance_that_the_law_states(name):
     products = centered[:, :, None] * centered[:, None, :]
     error = products.std(axis=0) / np.sqrt(n) + 1e-12
     assert (np.abs(products.mean(axis=0) - C) < 6 * error).all()
+
+
+@pytest.mark.parametrize("name", sorted(ONE_OF_EACH))
+def test_projections_have_the_cumulants_that_the_law_states(name):
+    """Two directions that are no axes; six standard errors of the moments of 20 000 rows."""
+    W = np.linalg.qr(np.random.default_rng(3).standard_normal((6, 2)))[0].T
+    on = gd.Target("z1*z2").on(ONE_OF_EACH[name], W)
+    skewness, kurtosis = on.cumulants(6)
+    n = 6000 if name == "rows" else 20_000
+    sample = on.sample(n, 6)
+    frame = W / np.sqrt(on.inputs.covariance(6)) if name == "rows" else W
+    z = sample.X @ frame.T
+    z = (z - z.mean(axis=0)) / z.std(axis=0)
+    for power, wanted in ((3, skewness), (4, kurtosis + 3)):
+        # The estimates of mean and variance enter: the influence function of the moment.
+        slope = power * wanted / 2 * (z**2 - 1) + power * (z ** (power - 1)).mean(axis=0) * z
+        error = (z**power - slope).std(axis=0) / np.sqrt(n)
+        assert (np.abs((z**power).mean(axis=0) - wanted) < 6 * error + 1e-12).all()
+
+
+def test_a_simulation_on_rows_tells_their_skewness_and_kurtosis():
+    law = gd.inputs.rows(np.random.default_rng(2).exponential(size=(4000, 3)) * [3.0, 2.0, 1.0])
+    found = gd.simulate(
+        "z", "random_features", d=3, n=40, replicates=1, inputs=law, directions="axes",
+        width=10, progress=False,
+    )  # fmt: skip
+    words = re.fullmatch(
+        r"The projections z have skewness -?([\d.]+) and excess kurtosis ([\d.]+); Gaussian ones "
+        "have 0.",
+        found.attrs["notes"],
+    )
+    # Of an exponential: 2 and 6; 4000 rows know them to .1 and 1.
+    assert float(words[1]) == pytest.approx(2, abs=0.5)
+    assert float(words[2]) == pytest.approx(6, abs=5)
 
 
 @pytest.mark.parametrize(

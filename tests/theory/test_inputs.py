@@ -120,6 +120,8 @@ def test_refusals_say_why_and_what_to_do():
     assert str(error.value).startswith(words)
     with pytest.raises(OutOfRegime, match="are not eigenvectors of the covariance"):
         gd.predict("z1*z2", "mean_field", time=1.0, inputs=LAW)
+    with pytest.raises(OutOfRegime, match="the law of z depends on the rows that are given"):
+        gd.predict("z", "bayes_amp", alpha=2.0, inputs="laplace", directions=[[0.6, 0.8]])
     with pytest.raises(OutOfRegime, match="leave d, weight_decay"):
         gd.predict("z1*z2", "mean_field", time=1.0, inputs=LAW, directions="axes", weight_decay=0.1)
     with pytest.raises(OutOfRegime, match="no target of Gaussian inputs stands for this one"):
@@ -134,3 +136,32 @@ def test_curves_of_random_directions_are_those_of_gaussian_inputs():
     assert found.attrs["target"] == "z on laplace inputs"
     rows = [gd.plan("z1", inputs=law).to_dict()["rows"] for law in (None, "laplace")]
     assert rows[0] == rows[1]
+
+
+WARNING = "For the leap of order 3 these are not smaller than the gradient at a random start"
+
+
+def test_escapes_by_large_leaps_come_with_a_warning():
+    """Product laws alone: the gradient has a term kappa_4 w_i^3 of order 1/d, as m^2 is."""
+    flow = {"time": [1.0], "d": 1000.0}
+    for law, target, is_warned in [
+        ("laplace", "He3(z)", True),
+        ("laplace", "He2(z)", False),
+        ("sphere", "He3(z)", False),
+    ]:
+        found = gd.predict(target, "mean_field", inputs=law, particles=16, **flow)
+        assert "order 1/d" in found.attrs["notes"]
+        assert (WARNING in found.attrs["notes"]) == is_warned
+        plan = gd.plan(target, inputs=law)
+        assert (WARNING in " ".join(plan.summary().split())) == is_warned
+        assert (WARNING in plan.to_dict()["about_inputs"]) == is_warned
+        analysis = gd.analyze(gd.Target(target).on(law))
+        assert (WARNING in analysis.notes["inputs"]) == is_warned
+        assert (WARNING in " ".join(analysis.summary().split())) == is_warned
+    # A theory that does not speak of a start has nothing to warn of.
+    features = gd.predict(
+        "He3(z)", "random_features", alpha=1.0, width_ratio=1.0, ridge=0.1, inputs="laplace"
+    )
+    assert WARNING not in features.attrs["notes"]
+    assert "whitened" in gd.analyze(gd.Target("z").on(LAW)).notes["inputs"]
+    assert "inputs" not in gd.analyze("He3(z)").notes

@@ -76,7 +76,10 @@ def plan(
     case = Case(target, sizes, with_theory)
     rows = [row for card in all_cards() for row in card.needs(case)]
     ranked = tuple(sorted(rows, key=lambda row: row.rank))
-    return Plan(shown, sizes, ranked, () if case.is_deep else _bounds(case))
+    about = ""
+    if isinstance(shown, OnInputs):
+        about = shown.assumption(None if case.is_deep else case.record.exponent.value)
+    return Plan(shown, sizes, ranked, () if case.is_deep else _bounds(case), about)
 
 
 def _bounds(case: Case) -> tuple[Bound, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +42,8 @@ class Analysis:
         Filtration by statistical queries.
     staircase : tuple of Subspace
         Subspaces learned by successive giant steps with n of order d.
+    about_inputs : str
+        What one must know if the target is on inputs of another law.
 
     Examples
     --------
@@ -54,6 +56,7 @@ class Analysis:
     leaps: LeapRecord
     queries: Learnability
     staircase: tuple[Subspace, ...]
+    about_inputs: str = ""
 
     @property
     def information_exponent(self) -> int | None:
@@ -165,6 +168,8 @@ class Analysis:
             notes["filtration"] = self.queries.undecided
         if self.queries.notes:
             notes["subspaces"] = "; ".join(self.queries.notes)
+        if self.about_inputs:
+            notes["inputs"] = self.about_inputs
         return notes
 
     cites = (
@@ -252,7 +257,7 @@ def analyze(
         return (
             coordinate_analysis(target)
             if target.situation == "axes"
-            else analyze(target.twin, budget=budget)
+            else _on_inputs(target, analyze(target.twin, budget=budget))
         )
     if isinstance(target, HierarchicalTarget):
         from .analyze_hierarchical import analyze_hierarchical
@@ -268,3 +273,10 @@ def analyze(
     leaps = leap_record(target.regression, MAX_ORDER, budget * LEAP_SECONDS / BUDGET)
     queries = learnability(target.joint, target.noise, target.q, budget * QUERY_SECONDS / BUDGET)
     return Analysis(target, leaps, queries, staircase(leaps))
+
+
+def _on_inputs(target: OnInputs, found: Any) -> Any:
+    """Analysis of the target that stands for one on other inputs, with what that assumes."""
+    if not isinstance(found, Analysis):
+        return found
+    return replace(found, about_inputs=target.assumption(found.leap_exponent))

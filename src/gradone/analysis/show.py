@@ -134,6 +134,8 @@ def _facts(a: Analysis) -> list[str]:
         facts.append(f"not used by the target: {a.unused}")
     if a.never.dim:
         facts.append(f"never learned by efficient algorithms at n = O(d): {a.never}")
+    if a.about_inputs:
+        facts.append(a.about_inputs)
     return facts
 
 
@@ -150,7 +152,9 @@ def summary(a: Analysis, *, heading: bool = True) -> str:
     lines += ["", "Giant steps with n ~ d learn", f"  {_giant_steps(a)}"]
     lines += ["", "Efficient algorithms learn, in this order"] if a.grand_staircase else []
     lines += [f"  {_stage(i, stage)}" for i, stage in enumerate(a.grand_staircase, start=1)]
-    lines += ["", *(f"  {fact}" for fact in _facts(a))]
+    lines += [""]
+    for fact in _facts(a):
+        lines += textwrap.wrap(fact, _WIDTH, initial_indent="  ", subsequent_indent="    ")
     return "\n".join(lines).rstrip()
 
 

@@ -25,6 +25,7 @@ from ..base.progress import Progress, watcher
 from ..base.seeds import canonical
 from ..learners import LEARNERS
 from ..learners._foreign import is_foreign, require_importable
+from ..targets.on_inputs import OnInputs
 from ..targets.sampled import Sampled, whole_number
 from ..targets.target import as_target
 from ..targets.training import parameters_of
@@ -238,7 +239,21 @@ def simulate(
     found.attrs["learner"] = json.dumps(
         {key: value for key, value in known.items() if isinstance(value, str | int | float)}
     )
+    if isinstance(truth, OnInputs) and truth.situation == "rows":
+        found.attrs["notes"] = _shape_of_z(truth, d, seed)
     return with_look(found, *(look or look_of(name)), getattr(truth, "latex", ""))
+
+
+def _shape_of_z(target: OnInputs, d: int, seed: int) -> str:
+    """How far the projections of rows of a table are from Gaussian."""
+    skewness, kurtosis = (
+        ", ".join(f"{value:.2f}" for value in values) for values in target.cumulants(d, seed=seed)
+    )
+    where = " in the first replicate" if target.directions == "random" else ""
+    return (
+        f"The projections z have skewness {skewness} and excess kurtosis {kurtosis}{where}; "
+        "Gaussian ones have 0."
+    )
 
 
 def _check_foreign(name: str, parameters: Mapping[str, Any]) -> None:

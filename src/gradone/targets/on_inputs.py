@@ -20,16 +20,18 @@ from .sampled import Sampled, whole_number
 from .sampling import Labeler
 from .target import Target
 
-Situation = Literal["gaussian", "covariance", "delocalized", "axes", "mixture", "rows"]
+Situation = Literal["gaussian", "covariance", "delocalized", "axes", "given", "mixture", "rows"]
 _WORDS: dict[str, str] = {
     "gaussian": "the inputs are standard Gaussian",
     "covariance": "the inputs have a covariance",
     "delocalized": "the inputs are not Gaussian, the directions spread over all coordinates",
     "axes": "the directions are coordinates of {} inputs, where z is not Gaussian",
+    "given": "the inputs are not Gaussian, and the law of z depends on the rows that are given",
     "mixture": "the inputs are a mixture",
     "rows": "the inputs are rows of a table",
 }
 _WORDS_OF_DIRECTIONS = ("random", "axes", "eigenvectors")
+_LARGE_LEAP = 3  # from here on corrections of order 1/d compete with m^(k - 1) at m ~ d^(-1/2)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -131,6 +133,7 @@ class OnInputs(Sampled):
 
     @property
     def _is_given(self) -> bool:
+        """Whether they are rows that somebody wrote, of which nothing is known."""
         return not isinstance(self.directions, str) and not isinstance(self.directions[0], int)
 
     @property
@@ -140,6 +143,8 @@ class OnInputs(Sampled):
         if isinstance(law, Gaussian):
             return "gaussian" if law.is_isotropic else "covariance"
         if law.is_product:
+            if self._is_given:
+                return "given"
             return "delocalized" if self.directions == "random" else "axes"
         if law.is_rotation_invariant:
             return "delocalized"
@@ -195,6 +200,51 @@ class OnInputs(Sampled):
         if np.allclose(whole, np.eye(len(whole)), rtol=0, atol=1e-15):
             return target
         return Target.of(rewrite(target.joint, whole), target.noise, latent=target.q)
+
+    def cumulants(
+        self, d: int, *, seed: int = 0, replicate: int = 0
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Skewness and excess kurtosis (r,) of the projections z in one replicate.
+
+        Examples
+        --------
+        >>> Target("z1*z2").on("laplace", "axes").cumulants(50)[1].round(9)
+        array([3., 3.])
+        """
+        d = whole_number("d", d)
+        self.inputs.check(d)
+        W = self._rows(d, seed, replicate)
+        if self.inputs.is_standardized:
+            W = W / np.sqrt(self.inputs.covariance(d))
+        return self.inputs.cumulants(W)
+
+    def assumption(self, leap: int | None = None) -> str:
+        """What one must know of numbers that were computed for standard Gaussian inputs.
+
+        Parameters
+        ----------
+        leap : int, optional
+            Leap exponent of the target, where the numbers speak of leaving a random start.
+
+        Examples
+        --------
+        >>> print(Target("He3(z)").on("laplace").assumption())
+        Random directions see Gaussian projections up to corrections of order 1/d.
+        """
+        if self.situation == "covariance":
+            return (
+                "The target is that of whitened inputs: this is for who knows the covariance, and "
+                "a bound for who does not."
+            )
+        if self.situation != "delocalized":
+            return ""
+        found = "Random directions see Gaussian projections up to corrections of order 1/d."
+        if leap is None or leap < _LARGE_LEAP or not self.inputs.is_product:
+            return found
+        return (
+            f"{found} For the leap of order {leap} these are not smaller than the gradient at a "
+            "random start: the times and samples of SGD may differ from those of Gaussian inputs."
+        )
 
     @property
     def twin(self) -> Any:

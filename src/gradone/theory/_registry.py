@@ -59,6 +59,8 @@ class Theory(ABC):
     laws: ClassVar[tuple[Situation, ...]] = ("gaussian", "delocalized")
     """Laws of the inputs that it covers, as :attr:`.OnInputs.situation` names them. Of those two
     it is told the target alone, of others the target on its inputs."""
+    leaves_a_start: ClassVar[bool] = False
+    """Whether its curves tell when SGD leaves a random start."""
     whitens: ClassVar[bool] = False
     """Whether a covariance is covered by the reduced target, for whoever whitens the inputs."""
 
@@ -129,15 +131,14 @@ def seen(theory: Theory, target: Sampled) -> tuple[Any, str]:
     if not isinstance(target, OnInputs):
         return target, ""
     if target.situation == "covariance" and theory.whitens:
-        return target.reduced, (
-            "The target is that of whitened inputs: the curve is for who knows the covariance, and "
-            "a bound for who does not."
-        )
+        return target.reduced, target.assumption()
     if target.situation == "delocalized":
-        return target.target, (
-            "Random directions see Gaussian projections up to corrections of order 1/d: the curve "
-            "is that of Gaussian inputs."
-        )
+        plain, leap = target.target, None
+        if theory.leaves_a_start and isinstance(plain, Target):
+            from ..analysis.correlation.leap import leap_record
+
+            leap = leap_record(plain.regression).exponent.value
+        return plain, target.assumption(leap)
     return (target.target if target.situation == "gaussian" else target), ""
 
 

@@ -30,12 +30,15 @@ class Plan:
     bounds : tuple of Bound
         Lower bounds for correlation queries (with the information exponent, and with the leap
         exponent if it differs) and for statistical queries.
+    about_inputs : str
+        What one must know if the target is on inputs of another law.
     """
 
     target: Sampled
     sizes: Sizes
     rows: tuple[PlanRow, ...]
     bounds: tuple[Bound, ...] = ()
+    about_inputs: str = ""
 
     def __repr__(self) -> str:
         s = self.sizes
@@ -90,6 +93,8 @@ class Plan:
             exact = f"; with its constants n >= {bound.samples:.3g}" if bound.samples else ""
             text = f"{bound.name} bound, order {bound.order}: n ~ d^{bound.exponent:g}{exact} "
             lines += textwrap.wrap(f"{text}({bound.note})", _WIDTH, subsequent_indent="  ")
+        if self.about_inputs:
+            lines += ["", *textwrap.wrap(self.about_inputs, _WIDTH)]
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
@@ -102,6 +107,7 @@ class Plan:
             "data_exponent": self.sizes.data_exponent,
             "kappa": self.sizes.kappa,
             "rows": [row.to_dict() for row in self.rows],
+            "about_inputs": self.about_inputs,
             "bounds": [
                 {
                     "name": bound.name,
@@ -133,6 +139,7 @@ class Plan:
         return (
             f"<table><caption>{html.escape(caption)}</caption>"
             f"<thead><tr>{_cells(head, 'th')}</tr></thead><tbody>{body}</tbody></table>"
+            + (f"<p>{html.escape(self.about_inputs)}</p>" if self.about_inputs else "")
         )
 
 

@@ -13,6 +13,8 @@ from ...base.errors import BadData
 from ...base.registry import Registry
 from ...base.seeds import stream
 
+_POINTS = 20  # of a coordinate, for its fourth moment
+
 LAWS = Registry("law of the inputs", "gradone.targets.inputs")
 
 Fill = Callable[[np.ndarray], None]
@@ -86,6 +88,22 @@ class Law(ABC):
     def covariance(self, d: int) -> np.ndarray:
         """Covariance of a row, as its diagonal (d,) or as a matrix (d, d)."""
         return np.ones(d)
+
+    def cumulants(self, W: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        r"""Skewness and excess kurtosis (r,) of the projections on rows W (r, d) of norm 1.
+
+        For independent coordinates :math:`\kappa_3\sum_i w_i^3` and
+        :math:`\kappa_4\sum_i w_i^4`.
+
+        Examples
+        --------
+        >>> spread = np.full((1, 100), 0.1)
+        >>> [as_law(name).cumulants(spread)[1].round(4) for name in ("rademacher", "sphere")]
+        [array([-0.02]), array([-0.0588])]
+        """
+        points, weights = self.rule(_POINTS)
+        third, fourth = (float(weights @ points[:, 0] ** k) for k in (3, 4))
+        return third * (W**3).sum(axis=1), (fourth - 3) * (W**4).sum(axis=1)
 
     def rule(self, count: int) -> Rule:
         """About `count` points (m, 1) and weights of one coordinate of a product."""

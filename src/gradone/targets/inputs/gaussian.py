@@ -114,6 +114,10 @@ class Gaussian(Law):
             return values
         return values * (trace / (values.sum() if values.ndim == 1 else np.trace(values)))
 
+    def cumulants(self, W: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Skewness and excess kurtosis: none."""
+        return np.zeros(len(W)), np.zeros(len(W))
+
     def draw(self, rng: np.random.Generator, out: np.ndarray) -> None:
         """Fill the rows of `out` (n, d)."""
         rng.standard_normal(out=out)

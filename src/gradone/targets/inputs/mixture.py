@@ -88,6 +88,23 @@ class Mixture(Law):
         found[: self.width, : self.width] = within + (centered.T * self._weights) @ centered
         return found
 
+    def cumulants(self, W: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Skewness and excess kurtosis (r,) of the projections on rows W (r, d) of norm 1."""
+        first, others = W[:, : self.width], W[:, self.width :]
+        mean = first @ self._means.T  # (r, classes)
+        shift = mean - (mean @ self._weights)[:, None]
+        inner = np.einsum("ri,cij->rcj", first, self._roots)
+        within = (inner**2).sum(axis=2) + (others**2).sum(axis=1)[:, None] * self._scales**2
+        variance, third, fourth = (
+            moment @ self._weights
+            for moment in (
+                within + shift**2,
+                3 * shift * within + shift**3,
+                3 * within**2 + 6 * shift**2 * within + shift**4,
+            )
+        )
+        return third / variance**1.5, fourth / variance**2 - 3
+
     def draw(self, rng: np.random.Generator, out: np.ndarray) -> None:
         """Fill the rows of `out` (n, d)."""
         self._place(rng.choice(len(self._weights), size=len(out), p=self._weights), rng, out)

@@ -90,6 +90,12 @@ class Rows(Law):
         test = len(self._table) // _SHARE
         return test if role == "test" else len(self._table) - test
 
+    def cumulants(self, W: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Skewness and excess kurtosis (r,) of the projections of all rows of the table."""
+        z = self._table @ W.T
+        z /= z.std(axis=0)
+        return (z**3).mean(axis=0), (z**4).mean(axis=0) - 3
+
     def draw(self, rng: np.random.Generator, out: np.ndarray) -> None:
         """Fill the rows of `out` (n, d) without repetition."""
         out[...] = self._table[rng.permutation(len(self._table))[: len(out)]]

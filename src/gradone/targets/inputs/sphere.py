@@ -24,6 +24,10 @@ class Sphere(Law):
     is_rotation_invariant = True
     arguments = {}
 
+    def cumulants(self, W: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Skewness and excess kurtosis (r,), the same in all directions: 0 and -6/(d + 2)."""
+        return np.zeros(len(W)), np.full(len(W), -6 / (W.shape[1] + 2))
+
     def draw(self, rng: np.random.Generator, out: np.ndarray) -> None:
         """Fill the rows of `out` (n, d)."""
         rng.standard_normal(out=out)

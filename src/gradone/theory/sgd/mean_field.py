@@ -126,6 +126,7 @@ class MeanField(Theory):
     regime = "width -> infinity, then d -> infinity, with steps so small that step times d -> 0"
     cites = ("rotskoff2018particles", "mei2018meanfield", "chizat2018global", "abbe2022merged")
     latent = True
+    leaves_a_start = True
     laws = ("gaussian", "delocalized", "covariance", "axes", "mixture")
 
     def obstacle_of_inputs(self, target: OnInputs) -> str | None:

@@ -148,6 +148,7 @@ class SGDFlow(Theory):
     cites = ("saad1995online", "arnaboldi2023odes", "arnaboldi2024repetita")
 
     latent = True
+    leaves_a_start = True
 
     def obstacle(self, target: Target) -> str | None:
         """Why the theory does not cover a target, or None."""
