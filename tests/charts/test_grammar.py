@@ -311,19 +311,3 @@ def test_a_few_points_of_an_unfinished_curve_are_not_joined():
     ends = joined.assign_coords(outcome=("source", ["3 of 25 points within the budget"]))
     assert gd.draw(ends).series[0].kind == "points"
     assert gd.draw(joined.assign_coords(outcome=("source", ["done"]))).series[0].kind == "line"
-
-
-def test_a_picture_says_where_theory_and_simulation_are_not_of_the_same_run():
-    """A learner has defaults of its own; a theory of the same name may assume others."""
-    theory = gd.predict("abs(z)", "giant_step", alpha=[2.0, 4.0], step_size=0.5)
-    sizes = {"d": 16, "alpha": [2.0, 4.0], "replicates": 2, "progress": False}
-    other = gd.simulate("abs(z)", "giant_step", step_size=0.5, **sizes)
-    chart = gd.draw(theory, other, y="test_mse")
-    said = chart.caption
-    assert chart.title.endswith(", parameters differ")
-    assert "readout ones and gaussian" in said
-    assert "activation tanh(z) and relu(z)" in said
-    assert "step_size" not in said
-    same = gd.simulate("abs(z)", "giant_step", step_size=0.5, readout="ones", ridge=0.1,
-                       activation="tanh(z)", **sizes)  # fmt: skip
-    assert "differ" not in gd.draw(theory, same, y="test_mse").caption

@@ -215,7 +215,11 @@ class Algorithm:
         raise NotImplementedError
 
     def learner_arguments(self, run: Run) -> dict[str, Any]:
-        """Parameters of the learner at one place of a run; n and d are told to it by the data."""
+        """Parameters of the learner at one place of a run; n and d are told to it by the data.
+
+        Where there is a theory, these are of the network and the training that it is about:
+        the same word is the same run.
+        """
         return self.chosen(run)
 
     # ---- curves
@@ -225,13 +229,11 @@ class Algorithm:
         from ..theory.predict import predict
 
         name, target = self.theory_for(run.target), run.target
-        if isinstance(target, OnInputs) and target.situation in ("gaussian", "delocalized"):
-            run = replace(run, target=target.target)  # which has starts and steps of its own
         curves = [
             self.along(
                 predict(target, name, on_failure="mark", **self.theory_arguments(part)), part
             )
-            for part in self._parts(run)
+            for part in self._parts(as_gaussian(run))
         ]
         return joined(curves, run.axis)
 
@@ -264,6 +266,33 @@ class Algorithm:
     def needs(self, case: Case) -> Iterable[PlanRow]:
         """Its rows of the plan of a target at given sizes; none by default."""
         return ()
+
+
+def as_gaussian(run: Run) -> Run:
+    """The run on Gaussian inputs, where random directions of others see no difference.
+
+    Starts and steps are chosen for the target on these.
+    """
+    target = run.target
+    if isinstance(target, OnInputs) and target.situation in ("gaussian", "delocalized"):
+        return replace(run, target=target.target)
+    return run
+
+
+def in_neurons(settings: Mapping[str, Any], run: Run) -> dict[str, Any]:
+    """Settings with the width in neurons; one that was chosen in neurons holds.
+
+    Examples
+    --------
+    >>> run = Run(Target("z"), d=100)
+    >>> in_neurons({"width_ratio": 2.0, "ridge": 1.0}, run)
+    {'width': 200, 'ridge': 1.0}
+    >>> in_neurons({"width_ratio": 2.0, "width": 30}, run)
+    {'width': 30}
+    """
+    given = dict(settings)
+    ratio = given.pop("width_ratio")
+    return given if "width" in given else {"width": round(ratio * run.dimension), **given}
 
 
 def _has_two_labels(target: Sampled) -> bool:

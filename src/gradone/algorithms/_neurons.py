@@ -13,7 +13,7 @@ from ..base.seeds import stream
 from ..targets.sampled import Sampled
 from ..targets.target import Target
 from ..targets.training import read_training
-from ._card import Algorithm, Slider
+from ._card import Algorithm, Slider, as_gaussian
 from ._run import Run
 
 if TYPE_CHECKING:
@@ -122,10 +122,13 @@ class OnePassCard(Algorithm):
         return {**found, **self.student(run)}
 
     def learner_arguments(self, run: Run) -> dict[str, Any]:
-        """The same network; without steps that were chosen the learner takes its own."""
-        steps = self.steps(run) if "step_size" in run.settings else {}
+        """The same network from the same start; what has no theory takes steps of its own."""
+        if self.obstacle(run.target):
+            return self.student(run)
+        run = as_gaussian(run)
         unit = self.unit(run.dimension)
-        return self.student(run) | {name: step * unit for name, step in steps.items()}
+        steps = {name: step * unit for name, step in self.steps(run).items()}
+        return {"init": self.start(run), "standardize": False, **self.student(run), **steps}
 
     def along(self, curve: xr.Dataset, run: Run) -> xr.Dataset:
         """Time is the number of samples per dimension."""

@@ -27,6 +27,8 @@ class KernelCard(DepthCard):
     theory, learner = "lazy", "dot_kernel_ridge"
     how = "The kernel has a frozen first layer."
     networks = ("lazy",)
+    # Its features have every degree, and the ridge is chosen on a validation split.
+    defaults = {"activation": "relu(z - 0.5)", "ridge": None}
     picture = Picture(
         "plateau",
         "Without feature learning",
@@ -36,8 +38,7 @@ class KernelCard(DepthCard):
         places=(1.0, 1.6, 1.3, 1.9, 2.2),  # the cost grows fast
         line=(0.0, _EDGE, *(k + e for k in (1, 2, 3) for e in (-_EDGE, _EDGE)), 3.5),
         d=30,  # the staircase needs n up to d^2.3
-        # An activation that has all degrees.
-        settings={"activation": "relu(z - 0.5)", "standardize": False},
+        settings={"standardize": False},
     )
 
     def shown(self, target: Sampled) -> Shown:
@@ -49,14 +50,15 @@ class KernelCard(DepthCard):
         return "depth" if isinstance(without_inputs(target), HierarchicalTarget) else "lazy"
 
     def theory_arguments(self, run: Run) -> dict[str, Any]:
-        """The limit of many dimensions, except for hierarchical targets."""
-        if isinstance(without_inputs(run.target), HierarchicalTarget):
-            return super().theory_arguments(run)
-        return {"kappa": run.kappa}
+        """The limit of many dimensions, except for hierarchical targets.
 
-    def learner_arguments(self, run: Run) -> dict[str, Any]:
-        """The ridge is chosen on a validation split."""
-        return {"ridge": None, **self.chosen(run)}
+        A ridge of order one and the scales of the inputs do not move plateaus.
+        """
+        is_deep = isinstance(without_inputs(run.target), HierarchicalTarget)
+        found = super().theory_arguments(run) if is_deep else {"kappa": run.kappa}
+        apart = {"ridge", "standardize", *(("activation",) if is_deep else ())}
+        given = {name: v for name, v in self.chosen(run).items() if name not in apart}
+        return {name: v for name, v in found.items() if name not in apart} | given
 
     def along(self, curve: xr.Dataset, run: Run) -> xr.Dataset:
         """The error of the kernel."""

@@ -10,7 +10,7 @@ from ..analysis.plan import Case, PlanRow, giant_step_rows
 from ..targets.sampled import Sampled
 from ..targets.target import Target
 from ..theory.giant._one_direction import directions_used
-from ._card import ALGORITHMS, Algorithm, Shown, Slider
+from ._card import ALGORITHMS, Algorithm, Shown, Slider, in_neurons
 from ._run import Run
 
 # What the formula of one step assumes of the network.
@@ -71,9 +71,7 @@ class GiantStepCard(Algorithm):
         """The network of the theory where there is one; else two steps find more than one."""
         if self.obstacle(run.target):
             return {"width": 512, "steps": 2, "step_size": 2.0, **run.settings}
-        given = self.chosen(run)
-        width = round(given.pop("width_ratio") * run.dimension)
-        return {"width": width, **_AS_THEORY, **given}
+        return {**_AS_THEORY, **in_neurons(self.chosen(run), run)}
 
     def needs(self, case: Case) -> Iterable[PlanRow]:
         """One step at the scale of the information exponent, and with n of order d."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -14,6 +14,7 @@ from ..base.errors import BadData
 from ..base.progress import Progress, watcher
 from ..targets.sampled import Sampled
 from ..targets.target import as_target
+from ..targets.training import parameters_of
 from ..theory import THEORIES
 from ..theory._registry import refusal
 from ..theory.predict import predict as of_theory
@@ -107,15 +108,31 @@ def predict(
 
 def _longest(name: str, axes: Mapping[str, Any]) -> str:
     """Axis with most values, or an empty text if none has several."""
-    known = ("alpha", "kappa") if is_algorithm(name) else THEORIES[name].axes
+    known: Sequence[str] = ("alpha", "kappa")
+    if name in THEORIES.files:
+        known = [*THEORIES[name].axes, *(("kappa",) if is_algorithm(name) else ())]
     sizes = {axis: np.size(axes[axis]) for axis in known if axis in axes}
     best = max(sizes, key=sizes.__getitem__, default="")
     return best if sizes.get(best, 0) > 1 else ""
 
 
 def is_algorithm(name: str) -> bool:
-    """Whether a name is that of an algorithm and not of a theory."""
-    return name not in THEORIES.files and name in ALGORITHMS
+    """Whether a name is that of an algorithm, whose card decides what is not given.
+
+    A name that is also that of a theory is, if the algorithm has a simulation of that name too:
+    the same word is the same run.
+
+    Examples
+    --------
+    >>> is_algorithm("giant_step"), is_algorithm("random_features"), is_algorithm("one_step")
+    (True, True, False)
+    """
+    if name not in ALGORITHMS:
+        return False
+    card: Algorithm = ALGORITHMS[name]
+    if name not in THEORIES.files:
+        return True
+    return card.theory == name and bool(card.learner or card.engine)
 
 
 def options_of(card: Algorithm) -> Callable[..., None]:
@@ -131,11 +148,15 @@ def options_of(card: Algorithm) -> Callable[..., None]:
         """Nothing: its signature is what counts."""
 
     first = dict.fromkeys(("alpha", "kappa", card.axis, "d", *(one.name for one in card.sliders)))
-    kind = inspect.Parameter.KEYWORD_ONLY
     known = {**{name: None for name in first if name not in card.defaults}, **card.defaults}
-    options.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [inspect.Parameter(name, kind, default=value) for name, value in known.items()]
-    )
+    kind, empty = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.empty
+    found = {name: inspect.Parameter(name, kind, default=value) for name, value in known.items()}
+    if card.theory == card.name:  # a run in its terms may choose whatever it takes
+        for name, one in parameters_of(THEORIES[card.theory].predict).items():
+            if name not in ("self", "target"):
+                default = known.get(name, one.default)
+                found[name] = one.replace(kind=kind, default=None if default is empty else default)
+    options.__signature__ = inspect.Signature(list(found.values()))  # type: ignore[attr-defined]
     return options
 
 
@@ -153,6 +174,8 @@ def _of_algorithm(
     if reason := card.obstacle(target):
         raise refusal(THEORIES[card.theory_for(target)](), target, reason)
     settings = {name: value for name, value in given.items() if name not in (axes[0], "d")}
-    run = Run(target, axes[0], axis_values(axes[0], given[axes[0]]), given.get("d"), 0, settings)
+    name = axes[0]
+    own = {"zero": True, "infinite": True} if name in THEORIES[card.theory].axes else {}
+    run = Run(target, name, axis_values(name, given[name], **own), given.get("d"), 0, settings)
     found = settled(card.predicted(run), card.name, on_failure)
     return found.assign_attrs(source=f"theory:{card.name}")

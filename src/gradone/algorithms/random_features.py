@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._card import ALGORITHMS, Algorithm, Slider
+from ._card import ALGORITHMS, Algorithm, Slider, in_neurons
 from ._run import Run
 
 
@@ -23,5 +23,4 @@ class RandomFeaturesCard(Algorithm):
 
     def learner_arguments(self, run: Run) -> dict[str, Any]:
         """The width in neurons."""
-        given = self.chosen(run)
-        return {"width": round(given.pop("width_ratio") * run.dimension), **given}
+        return in_neurons(self.chosen(run), run)

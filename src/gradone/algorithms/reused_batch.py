@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ..analysis.plan import Case, PlanRow, reuse_row
 from ..targets.training import read_training
-from ._card import ALGORITHMS, Algorithm, Picture, Slider
+from ._card import ALGORITHMS, Algorithm, Picture, Slider, as_gaussian
 from ._run import Run
+
+_LIMIT = 10_000  # dimension that stands for many
 
 
 @ALGORITHMS.add("reused_batch")
@@ -37,14 +40,15 @@ class ReusedBatchCard(Algorithm):
         return {name: value for name, value in self.chosen(run).items() if name not in apart}
 
     def step_size(self, run: Run) -> float:
-        """The step, as it was chosen or as the engine would."""
+        """The step, as it was chosen or as the engine would; it depends on n/d alone."""
         given = self.chosen(run)
         if "step_size" in given:
             return float(given["step_size"])
         from ..dynamics._auto_reuse import gentle_steps
 
-        student = read_training(**self.student(run), batch_size=int(run.n[0]))
-        return gentle_steps(run.target, student, run.dimension)[0].eta  # type: ignore[arg-type]
+        d = run.d or _LIMIT
+        student = read_training(**self.student(run), batch_size=int(replace(run, d=d).n[0]))
+        return gentle_steps(run.target, student, d)[0].eta  # type: ignore[arg-type]
 
     def theory_arguments(self, run: Run) -> dict[str, Any]:
         """Dynamical mean field with the steps of the engine."""
@@ -70,9 +74,15 @@ class ReusedBatchCard(Algorithm):
         }
 
     def learner_arguments(self, run: Run) -> dict[str, Any]:
-        """The same network and as many steps; the learner chooses their size from the data."""
+        """The same steps of the same network; without a theory the learner chooses their size."""
         given = {"steps": self.chosen(run)["steps"], **self.student(run)}
-        return given | {k: v for k, v in run.settings.items() if k == "step_size"}
+        if self.obstacle(run.target):
+            return given | {k: v for k, v in run.settings.items() if k == "step_size"}
+        run = as_gaussian(run)
+        width, r = given["width"], run.target.r  # type: ignore[attr-defined]
+        start = {"M": np.zeros((width, r)).tolist(), "Q": np.eye(width).tolist()}
+        step = {"step_size": self.step_size(run)}
+        return {"init": start, "standardize": False, **step, **given}
 
     def needs(self, case: Case) -> Iterable[PlanRow]:
         """The generative staircase, for batches seen twice and extra-gradient steps."""

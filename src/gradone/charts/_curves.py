@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -104,13 +103,6 @@ class Part:
     def params(self) -> dict[str, Any]:
         """Parameters that made the numbers."""
         return params_of(self.data)
-
-    @property
-    def learner(self) -> dict[str, Any]:
-        """Parameters of the learner of a simulation that have one value, its defaults included."""
-        known = json.loads(self.data.attrs.get("learner", "{}"))
-        own = {key: value for key, value in self.fixed().items() if key in known}
-        return {key: value for key, value in (known | own).items() if key not in self.data.dims}
 
     def fixed(self) -> dict[str, Any]:
         """What has one value: parameters, coordinates without or with one value, the target."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -123,34 +122,12 @@ def draw(
     notes = list(dict.fromkeys(note for part in parts for note in part.notes))
     if absent := [part.label for part in parts if part.source not in drawn]:
         notes.append(f"Without a number here: {', '.join(dict.fromkeys(absent))}.")
-    if unequal := _differences(parts):
-        notes += unequal
-        title = ", ".join(filter(None, [title, "parameters differ"]))  # seen without the caption
     caption = " ".join([preset.caption if preset else "", *notes]).strip()
     origin = _origin(parts, preset) | ({"notes": notes} if notes else {})
     if len(charts) > 1:
         return Panels(title, tuple(charts), caption, origin=origin)
     heading = ", ".join(filter(None, [title, charts[0].title]))
     return replace(charts[0], title=heading, caption=caption, origin=origin)
-
-
-def _differences(parts: Sequence[Part]) -> list[str]:
-    """Where a theory and a simulation under one name are not of the same run."""
-    found = []
-    for theory, run in itertools.product(parts, parts):
-        if run.is_theory or not theory.is_theory or run.label != theory.label:
-            continue
-        assumed, real = theory.fixed(), run.learner
-        unequal = [
-            f"{key} {assumed[key]} and {real[key]}"
-            for key in real
-            if key in assumed and assumed[key] != real[key]
-        ]
-        if unequal:
-            found.append(
-                f"The theory and the simulation of {run.label} differ: {', '.join(unequal)}."
-            )
-    return found
 
 
 def draw_first(curve: xr.Dataset) -> Chart | Panels:

@@ -20,6 +20,7 @@ from ..targets.sampled import Sampled
 from ..targets.sampling import Sample
 from .foreign import blamed, build_foreign, foreign_directions
 from .metrics import Measured, Predictor, measure_directions, measure_many_predictions
+from .planted import planted_weights
 
 
 @dataclass(frozen=True)
@@ -106,6 +107,10 @@ def run_cell(
     address["dtype"] = simulation.dtype
     build_learner(simulation, replicate)  # a mistake must not wait for the sample
     sample = target.sample(n, d, **address)
+    if isinstance(start := simulation.parameters.get("init"), Mapping):
+        rng = stream(simulation.seed, "init", d=d, replicate=replicate, learner="planted")
+        weights = planted_weights(start, np.asarray(sample.W_star, float), rng)
+        simulation = replace(simulation, parameters={**simulation.parameters, "init": weights})
     if is_foreign(simulation.learner):
         return [_foreign_fit(simulation, sample, n, address)]
     with warnings.catch_warnings():

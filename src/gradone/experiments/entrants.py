@@ -193,17 +193,16 @@ def simulated(
     """Curve of the learner of an algorithm at one place of the axis, in common quantities."""
     from .simulate import simulate
 
-    card, run = as_card(name), Run(target, axis, [place], d=d, seed=seed)
+    run = Run(target, axis, [place], d=d, seed=seed)
     found = simulate(
         target,
-        card.learner,
+        name,
         d=d,
         n=int(run.n[0]),
         replicates=replicates,
         seed=seed,
-        test_samples=card.test_samples,
+        test_samples=as_card(name).test_samples,
         progress=False,
-        **card.learner_arguments(run),
     )
     found = found.squeeze("n", drop=True).assign_coords({axis: place})
     return common_quantities(found, axis).expand_dims(axis)

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from ..algorithms import ALGORITHMS, Run
+from ..algorithms import ALGORITHMS, Run, learner_of
 from ..base.errors import BadData
 from ..learners._foreign import is_foreign
 from ..learners._trained import shown_name
 from ..targets.sampled import Sampled
-from .algorithms import KINDS, OF_LEARNERS, Algorithm, find_algorithm
+from .algorithms import KINDS, OF_LEARNERS, WIDTHS, Algorithm, find_algorithm
 
 
 @dataclass(frozen=True)
@@ -94,6 +94,25 @@ def find_algorithms(kind: str, name: str) -> list[Algorithm]:
                 Face(one, face, known, ("d", "n"), plain.answers, plain.numerics, card=name)
             )
     return faces
+
+
+def learner_face(name: str) -> Algorithm:
+    """Learner that a name stands for: that of an algorithm is told what its card decides.
+
+    Examples
+    --------
+    >>> from gradone import Target
+    >>> told = learner_face("random_features").told(Target("z"), {"d": 50, "n": 100})
+    >>> told["width"], learner_face("online_sgd").told(Target("z"), {"d": 50, "n": 100})
+    (100, {'d': 50, 'n': 100})
+    """
+    if name not in ALGORITHMS or is_foreign(name):
+        return find_algorithm("learner", name)
+    plain = find_algorithm("learner", learner_of(name))
+    card = ALGORITHMS[name]()
+    settings = {*card.defaults, *(slider.name for slider in card.sliders)}
+    known = plain.parameters | (settings - {*WIDTHS})  # of which the learner takes one itself
+    return Face("learner", plain.name, known, ("d", "n"), plain.answers, plain.numerics, card=name)
 
 
 def faces_of(entry: Mapping[str, Any]) -> list[Algorithm]:

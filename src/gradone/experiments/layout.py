@@ -104,7 +104,7 @@ class Run(NamedTuple):
     axes : mapping of str to list
         Those of them that vary, and become dimensions of the result.
     fixed : mapping
-        Parameters that are passed on as they are.
+        Parameters of every cell, whatever the algorithm makes of the others.
     path : str
         Axis that one cell computes as a whole; none if empty.
     look : (str, str)
@@ -130,7 +130,7 @@ class Run(NamedTuple):
                 {name: chosen.get(name, value) for name, value in self.own.items()},
                 {name: chosen.get(name, value) for name, value in self.shared.items()},
             )
-            yield point, {**self.fixed, **self.algorithm.told(target, arguments)}
+            yield point, {**self.algorithm.told(target, arguments), **self.fixed}
 
     def parts(self) -> Iterator[tuple[int | None, dict[str, Any]]]:
         """Numbers of the parts of a cell, and the value of each along the path."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import logging
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -12,9 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ..algorithms import ALGORITHMS, learner_of, look_of
-from ..algorithms import Algorithm as CardAlgorithm
-from ..algorithms import Run as CommonRun
+from ..algorithms import look_of
 from ..algorithms.own import Algorithm as Own
 from ..algorithms.own import as_card
 from ..base.axes import axis_values
@@ -29,10 +26,11 @@ from ..targets.on_inputs import OnInputs
 from ..targets.sampled import Sampled, whole_number
 from ..targets.target import as_target
 from ..targets.training import parameters_of
-from .algorithms import OF_FOREIGN, find_algorithm
+from .algorithms import OF_FOREIGN, OF_LEARNERS
 from .cell import Simulation, build_learner
 from .cell_limits import CellLimits
 from .dataset import gather
+from .faces import learner_face
 from .foreign import EstimatorFailed
 from .layout import Cell, Layout, Run, place_runs
 from .recipes import encoded, run_learner
@@ -80,7 +78,9 @@ def simulate(
     target : Target, hierarchical target, or str
         A text is read as a noiseless target.
     name : str or estimator
-        Name of a learner, or of an algorithm that has one; ``gradone list`` shows them. Or anything
+        Name of an algorithm that has a learner: what is not given is that of its card, so that
+        :func:`predict` of the same name is about the same run. Or name of another learner, with its
+        own defaults; ``gradone list`` shows both. Or anything
         with ``fit(X, y)`` and ``predict(X)``: an estimator of yours, a :class:`gradone.Algorithm`,
         or ``"package.module:Class"`` with its arguments as ``parameters={...}``.
     d : int
@@ -163,14 +163,11 @@ def simulate(
             if store is not None or executor not in (None, "serial") or cell_seconds or cell_memory:
                 require_importable(own.where)
             _check_foreign(own.name, parameters)
-        name, look, learner = own.name, (own.label, own.color), own.learner
+        name, look = own.name, (own.label, own.color)
+        algorithm = learner_face(own.learner)
     else:
-        learner = learner_of(name)
-    if look is None and learner != name:
-        card: CardAlgorithm = ALGORITHMS[name]()
-        parameters = card.learner_arguments(
-            CommonRun(truth, "alpha", [1.0], d, settings=parameters)
-        )
+        algorithm = learner_face(name)
+    learner = algorithm.name
     measurement: dict[str, Any] = {
         "test_samples": whole_number("test_samples", test_samples),
         "dtype": _checked_dtype(dtype),
@@ -179,22 +176,24 @@ def simulate(
     axes = _axes(same, alpha=alpha, n=n, width_ratio=width_ratio)
     for key, value in same.items():
         _require_one(key, value, learner)
-    # A mistyped parameter must not wait for the first sample.
-    varying = {name.removesuffix("_ratio"): values.flat[0] for name, values in axes.items()}
-    varying.pop("n" if n is not None else "alpha")
-    sample = build_learner(Simulation(truth, learner, d, seed, {**same, **varying}), 0)
     objects = {key: value for key, value in same.items() if not _has_text(value)}
+    unknown = {key: value for key, value in same.items() if key not in algorithm.parameters}
     run = Run(
-        find_algorithm("learner", learner),
+        algorithm,
         f"simulation:{name}",
-        own=measurement,
+        own={**measurement, **same},
         shared={"d": d, **axes},
         axes={key: values.tolist() for key, values in axes.items()},
-        fixed={**same, **{key: repr(value) for key, value in objects.items()}},
+        fixed={**unknown, **{key: repr(value) for key, value in objects.items()}},
         path="ridge",
     )
     coords = {**axes, "replicate": np.arange(replicates)}
     layout = place_runs([run], [truth], coords, replicates=replicates, seed=seed)
+    told = {key: v for key, v in layout.cells[0].arguments.items() if key not in OF_LEARNERS}
+    # A mistyped parameter must not wait for the first sample.
+    told |= {key.removesuffix("_ratio"): values.flat[0] for key, values in axes.items()}
+    told.pop("n" if n is not None else "alpha")
+    build_learner(Simulation(truth, learner, d, seed, {**told, **objects}), 0)
     largest = max(cell.arguments["n"] for cell in layout.cells)
     require_memory(
         2 * largest * d * np.dtype(measurement["dtype"]).itemsize,
@@ -225,7 +224,7 @@ def simulate(
         where = {"executor": executor, "workers": workers, "limits": limits}
         results = _run_elsewhere(layout, name, on_failure, watching, store, where)
     values, coordinates = gather(layout, results)
-    settings = {key: value if _is_plain(value) else repr(value) for key, value in same.items()}
+    settings = _shared_by_all(layout.cells, axes)
     found = curve(
         values,
         coordinates,
@@ -233,11 +232,6 @@ def simulate(
         target=truth.text,  # type: ignore[attr-defined]
         params=settings | measurement | {"d": d, "noise": truth.noise},
         seed=seed,
-    )
-    known = sample.get_params(deep=False) if hasattr(sample, "get_params") else {}
-    # A chart compares them with what a theory assumes.
-    found.attrs["learner"] = json.dumps(
-        {key: value for key, value in known.items() if isinstance(value, str | int | float)}
     )
     if isinstance(truth, OnInputs) and truth.situation == "rows":
         found.attrs["notes"] = _shape_of_z(truth, d, seed)
@@ -254,6 +248,17 @@ def _shape_of_z(target: OnInputs, d: int, seed: int) -> str:
         f"The projections z have skewness {skewness} and excess kurtosis {kurtosis}{where}; "
         "Gaussian ones have 0."
     )
+
+
+def _shared_by_all(cells: Sequence[Cell], axes: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters of the learner that are the same in all cells."""
+    first = cells[0].arguments
+    varying = {*OF_LEARNERS, *(name.removesuffix("_ratio") for name in axes)}
+    return {
+        key: value if _is_plain(value) else repr(value)
+        for key, value in first.items()
+        if key not in varying and all(cell.arguments.get(key) == value for cell in cells)
+    }
 
 
 def _check_foreign(name: str, parameters: Mapping[str, Any]) -> None:

@@ -30,14 +30,14 @@ def watched(
 
     errors = simulate(
         target,
-        card.learner,
+        name,
         d=run.dimension,
         n=int(run.n[0]),
         replicates=1,
         test_samples=2048,
         seed=seed,
         progress=False,
-        **card.learner_arguments(run),
+        **run.settings,
     )
     errors = errors[["excess_mse", "excess_mse_err"]].isel(replicate=0, n=0, drop=True)
     return errors.assign_coords({run.axis: place}).expand_dims(run.axis)

@@ -71,6 +71,7 @@ class NeuralLoFiTheory(Theory):
 
     answers = tuple(LABELS)
     axes = ("kappa",)
+    numerics = 2
     seconds = 2.0
     regime = "finite d and n >> d; inputs Gaussian; features of the first level alone"
     cites = ("dandi2026lofi", "dandi2025depth")
@@ -83,7 +84,7 @@ class NeuralLoFiTheory(Theory):
         return None
 
     def predict(
-        self, target: HierarchicalTarget, *, kappa: Any, d: int = 64, rounds: int = 3
+        self, target: HierarchicalTarget, *, kappa: Any, d: int = 64, rounds: int = 5
     ) -> xr.Dataset:
         """Overlaps at each kappa."""
         d, rounds = whole_number("d", d, least=4), whole_number("rounds", rounds, least=0)

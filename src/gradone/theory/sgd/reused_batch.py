@@ -155,7 +155,7 @@ class ReusedBatchTheory(Theory):
             params={
                 "noise": target.noise, "steps": steps, "points": points,
                 "M": start[0], "Q": start[1],
-            } | training.params,
+            } | training.params | {"batch_size": None},  # all samples, as the learner says it
             seed=seed,
         )  # fmt: skip
 
