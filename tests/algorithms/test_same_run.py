@@ -139,3 +139,15 @@ def test_a_kernel_learns_the_degrees_that_are_predicted():
     runs = gd.simulate(target, "dot_kernel_ridge", n=n, d=d, replicates=4, progress=False)
     assert limit == pytest.approx(2.0)
     assert runs.excess_mse.mean().item() == pytest.approx(limit, abs=(d / n + 2 * n / d**2) * limit)
+
+
+def test_whatever_a_theory_takes_can_be_chosen_for_the_algorithm_of_its_name():
+    """Would catch: a number of points or a student that the card does not know."""
+    given = {"alpha": 3.0, "steps": 2, "step_size": 0.3, "points": 256, "seed": 1}
+    student = gd.Student(width=1, activation="tanh(z)")
+    whole = gd.predict("He3(z)", "reused_batch", student=student, **given)
+    parts = gd.predict("He3(z)", "reused_batch", width=1, activation="tanh(z)", **given)
+    assert whole.identical(parts)
+    assert json.loads(whole.attrs["params"])["points"] == 256
+    with pytest.raises(gd.BadData, match="'lazy' has no parameter 'widht'"):
+        gd.predict(TARGET, "dot_kernel_ridge", alpha=2.0, d=50, widht=3)

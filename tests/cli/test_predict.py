@@ -118,17 +118,17 @@ def test_plot_draws_and_keeps_the_numbers(tmp_path):
 
 
 def test_interrupted_prediction_shows_what_it_has(monkeypatch):
-    from gradone.algorithms import predict as module
+    from gradone.theory import predict as module
 
     calls = iter(range(100))
-    compute = module.of_theory
+    compute = module.predict
 
     def interrupted(*arguments, **named):
         if next(calls) == 2:
             raise KeyboardInterrupt
         return compute(*arguments, **named)
 
-    monkeypatch.setattr(module, "of_theory", interrupted)
+    monkeypatch.setattr(module, "predict", interrupted)
     result = predict("linear-noisy", *FEATURES)
     assert result.exit_code == 130
     # Quick points come two at a time: alpha = 0.5, 1 and perhaps 1.5, with two ridges each.

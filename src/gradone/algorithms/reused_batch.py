@@ -14,6 +14,7 @@ from ._card import ALGORITHMS, Algorithm, Picture, Slider, as_gaussian
 from ._run import Run
 
 _LIMIT = 10_000  # dimension that stands for many
+_OF_SOLVER = ("points", "seed")
 
 
 @ALGORITHMS.add("reused_batch")
@@ -35,8 +36,9 @@ class ReusedBatchCard(Algorithm):
     )
 
     def student(self, run: Run) -> dict[str, Any]:
-        """The network."""
-        apart = ("steps", "step_size", "replicates")
+        """The network, as settings or as one student."""
+        whole = ("width", "activation") if "student" in run.settings else ()
+        apart = ("steps", "step_size", "replicates", *_OF_SOLVER, *whole)
         return {name: value for name, value in self.chosen(run).items() if name not in apart}
 
     def step_size(self, run: Run) -> float:
@@ -54,7 +56,8 @@ class ReusedBatchCard(Algorithm):
         """Dynamical mean field with the steps of the engine."""
         steps = self.chosen(run)["steps"]
         found = {"alpha": run.alpha, "steps": steps, "step_size": self.step_size(run)}
-        return {**found, **self.student(run)}
+        solver = {name: v for name, v in run.settings.items() if name in _OF_SOLVER}
+        return {**found, **solver, **self.student(run)}
 
     def engine_arguments(self, run: Run) -> dict[str, Any]:
         """All steps are recorded."""
