@@ -103,6 +103,26 @@ def test_a_piece_beyond_its_limit_gives_way_to_other_tasks():
     assert found["quick"].answers == {0: {"a": 1}}
 
 
+def test_a_piece_beyond_its_limit_is_tried_again_in_parts(monkeypatch):
+    """Also if the task is dear by then, and without a budget; parts are not split again."""
+    monkeypatch.setattr("gradone.base.children._DEAR", 0.3)
+    parts = [call(dict, a=2), work(600), call(dict, a=3)]
+    pieces = [call(dict, a=1), work(601), call(dict, a=4)]
+    is_whole = pieces[1].__eq__
+    task = Task("one", pieces, enough=2, split=lambda one: parts if is_whole(one) else [])
+    found = run_within([task], 0.0, piece_seconds=0.5, workers=1)["one"]
+    assert list(found.answers.values()) == [{"a": 1}, {"a": 2}, {"a": 3}]
+    assert (found.unfinished, found.too_slow) == ({1, 3, 5}, 0.5)
+
+
+def test_curves_that_wait_for_themselves_come_first():
+    order = []
+    tasks = [Task("alone", [work(0.02)] * 3)]
+    tasks += [Task("chain", [work(0.01)] * 2, rounds=1, refine=lambda answers: work(0.01))]
+    run_within(tasks, 0.0, workers=1, progress=lambda board, name: order.append(name))
+    assert order == ["alone", "chain", "chain", "chain", "alone", "alone"]
+
+
 def test_what_is_remembered_is_not_computed_again():
     tasks = [Task("one", [call(dict, a=1), call(dict, a=2)])]
     known = {"{'a': 1}": {"a": "known"}}

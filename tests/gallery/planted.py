@@ -48,7 +48,7 @@ PLANTED: Mapping[str, Callable] = {
     "gradient-orientation": scaled("overlap", 1.2),
     "gradient-spike": scaled("cosine2", 1.3),
     "kernel-spectrum-depth": scaled("level", 1.5),
-    "learned-terms": scaled("excess_mse", 1.3, "simulation:"),
+    "learned-terms": scaled("excess_mse", 1.2),
     "residual-step": scaled("test_mse", 0.6, "simulation:dot_kernel_ridge"),
     "optimizer-batches": scaled("push", 1.2),
     "optimizer-escape": scaled("overlap", 1.2),

@@ -41,6 +41,8 @@ class Task:
     refine : callable, optional
         Called in the parent with the answers so far when all pieces are done; returns the call that
         makes the outcome finer, or None if it is fine enough.
+    split : callable, optional
+        Told a call that took too long, returns smaller ones that are tried in its place.
     then : callable, optional
         Called in the parent with the answer of each piece; returns further tasks.
     """
@@ -51,6 +53,7 @@ class Task:
     enough: int = 3
     rounds: int = 0
     refine: Callable[[list[Any]], Call | None] | None = None
+    split: Callable[[Call], Sequence[Call]] | None = None
     then: Callable[[Any], Iterable[Task]] | None = None
 
 
@@ -173,6 +176,7 @@ class _Board:
         self._refined: dict[str, float] = {}
         self._limits: dict[str, float] = {}
         self._rounds: dict[str, int] = {}
+        self._parts: dict[str, int] = {}
         self._fine: set[str] = set()
         self._add(tasks)
 
@@ -184,7 +188,7 @@ class _Board:
             self._pieces[task.name] = list(task.pieces)
             self._begun[task.name] = self._running[task.name] = 0
             self._refined[task.name] = 0.0
-            self._rounds[task.name] = 0
+            self._rounds[task.name] = self._parts[task.name] = 0
 
     @property
     def known(self) -> int:
@@ -239,10 +243,11 @@ class _Board:
     def _first(self, name: str) -> int:
         """How many pieces of a task are computed whatever the budget."""
         task, outcome = self._tasks[name], self.outcomes[name]
+        parts = self._parts[name]
         many = (len(task.pieces) if task.coarse is None else task.coarse) + self._rounds[name]
         if outcome.seconds > _DEAR:
-            many = min(many, max(task.enough, len(outcome.answers)))
-        return min(many, len(self._pieces[name]))
+            many = min(many, max(task.enough, len(outcome.answers) - parts))
+        return min(many + parts, len(self._pieces[name]))
 
     def _can_refine(self, name: str) -> bool:
         """Whether a task has a piece that the budget allows."""
@@ -281,14 +286,24 @@ class _Board:
             if then := self._tasks[name].then:
                 self._add(then(outcome.answers[place]))
         elif reply.kind == "death" and "SIGPROF" in str(reply.value):
-            if outcome.too_slow or not outcome.answers:
-                self._begun[name] = len(self._pieces[name])
-            elapsed = outcome.too_slow = self._limits[name]
+            elapsed = self._limits[name]
+            if not self._has_split(name, outcome.calls[place]):
+                if outcome.too_slow or not outcome.answers:
+                    self._begun[name] = len(self._pieces[name])
+                outcome.too_slow = elapsed
         else:
             outcome.failures[place] = reply.problem
         outcome.seconds += elapsed
         if place >= self._first(name):
             self._refined[name] += elapsed
+
+    def _has_split(self, name: str, call: Call) -> bool:
+        """Whether a call that took too long is tried again in parts, which come next."""
+        split, begun = self._tasks[name].split, self._begun[name]
+        parts = list(split(call)) if split and self.outcomes[name].answers else []
+        self._pieces[name][begun:begun] = parts
+        self._parts[name] += len(parts)
+        return bool(parts)
 
     def close(self) -> None:
         """Count what was not done."""

@@ -131,6 +131,10 @@ def _theory(
         places = next_places(answers, shared["axis"], most=_AT_ONCE if grow else 1)
         return at(*places) if places else None
 
+    def apart(call: Call) -> list[Call]:
+        is_second = call[1]["places"] == sorted(order[1:5])
+        return [at(place) for place in order[1:5]] if is_second else []
+
     order = [float(grid[i]) for i in coarse_to_fine(len(grid))]
     if card.with_time_to_spare or not grow:
         few = 0 if card.with_time_to_spare else _FEW
@@ -138,7 +142,7 @@ def _theory(
     # What a theory has prepared for one point serves the next ones in the same process; the first
     # ones tell whether it is slow, and five are enough then; else it is made finer where it bends.
     pieces = [at(*some) for some in (order[:1], order[1:5], order[5:]) if some]
-    return Task(source, pieces, enough=2, rounds=_ROUNDS, refine=finer)
+    return Task(source, pieces, enough=2, rounds=_ROUNDS, refine=finer, split=apart)
 
 
 def _simulation(
