@@ -7,10 +7,9 @@ import pytest
 from scipy.special import ndtr
 
 import gradone as gd
-from gradone.channels.averages.latent import JointAverages, ProbabilityAverages
+from gradone.channels.averages.moments import total
 from gradone.channels.rules import channel_averages
 from gradone.channels.samples.channel import SampleChannel
-from gradone.channels.samples.probabilities import label_probabilities
 
 RNG = np.random.default_rng(0)
 N = 100
@@ -93,12 +92,14 @@ def test_a_prior_mean_on_the_edge_of_a_region_is_half_in_it():
     assert np.exp(found.log_z) == pytest.approx([0.5, 0.5], abs=1e-12)
 
 
-def test_more_than_four_variables_are_refused_unless_the_noise_can_be_averaged_out():
+@pytest.mark.parametrize(
+    "text", ["z1*xi1 + z2*xi2 + z1*z2*xi3", "sign(z1*z2 + xi1*xi2)*sign(xi3 + 2)"]
+)
+def test_more_than_four_variables_are_refused(text):
     with pytest.raises(gd.OutOfRegime, match="5 variables"):
-        SampleChannel(gd.Target("z1*xi1 + z2*xi2 + z1*z2*xi3"))
-    labels = gd.Target("sign(z + xi1)*sign(xi2 + 2)*sign(xi3 + 2)*sign(xi4 + 2)*sign(xi5 + 2)")
-    assert label_probabilities(labels) is not None
-    SampleChannel(labels).posterior(np.ones(1), np.zeros((1, 1)), V)
+        SampleChannel(gd.Target(text))
+    with pytest.raises(gd.OutOfRegime, match="directions and latent variables"):
+        gd.predict(text, "bayes_amp", alpha=[1.0])
 
 
 # ---- averages for state evolution
@@ -113,22 +114,52 @@ def test_information_of_probit_labels(m):
     t = math.sqrt(m / width) * x
     known = float(w @ (gaussian(t) ** 2 / (ndtr(t) * ndtr(-t))) / w.sum() / width)
     channel = channel_averages(gd.Target("sign(z + sqrt(0.5)*xi)"))
-    assert isinstance(channel, ProbabilityAverages)
     assert channel.at(np.array([[m]])).information[0, 0] == pytest.approx(known, rel=1e-6)
 
 
+def information(margin, m, r):
+    """J_11 and mean log evidence at M = m I, P(y | z) = Phi(y margin), by Gauss-Hermite nodes."""
+    x, w = np.polynomial.hermite_e.hermegauss(64)
+    grid = np.stack(np.meshgrid(*[x] * r, indexing="ij"), axis=-1).reshape(-1, r)
+    weight = np.prod(np.meshgrid(*[w / w.sum()] * r, indexing="ij"), axis=0).ravel()
+    J = evidence = 0.0
+    for prior, share in zip(math.sqrt(m) * grid, weight, strict=True):
+        inside = margin(prior + math.sqrt(1 - m) * grid)
+        Z, rest = weight @ ndtr(inside), weight @ ndtr(-inside)
+        slope = weight @ (ndtr(inside) * grid[:, 0]) / math.sqrt(1 - m)
+        J += share * slope**2 * (1 / Z + 1 / rest)
+        evidence += share * (Z * math.log(Z) + rest * math.log(rest))
+    return J, evidence
+
+
 @pytest.mark.parametrize(
-    "text", ["sign(z1*z2 + 0.5*xi)", "sign(z + 0.7*xi)", "sign(z)*sign(xi + 1)"]
+    ("text", "margin", "m"),
+    [
+        ("sign(z1*z2 + 0.5*xi)", lambda z: z[:, 0] * z[:, 1] / 0.5, 0.4),
+        ("sign(z + 0.7*xi)", lambda z: z[:, 0] / 0.7, 0.6),
+        ("sign(z**2 - 1 + 0.8*xi)", lambda z: (z[:, 0] ** 2 - 1) / 0.8, 0.5),
+    ],
 )
-def test_two_rules_for_few_labels_agree(text):
-    """Probabilities given z, against slices of the label in r + q variables."""
+def test_averages_of_few_labels_follow_from_their_probabilities(text, margin, m):
+    """Would catch: a point of the cloud that counts for one label only."""
     target = gd.Target(text)
-    M = 0.4 * np.eye(target.r)
-    one, other = ProbabilityAverages(target), JointAverages(target)
-    (a, a_sources), (b, b_sources) = one.estimate(M), other.estimate(M)
-    for k in range(3):
-        error = sum(np.abs(s[k]) for s in (*a_sources, *b_sources))
-        assert (np.abs(np.subtract(a[k], b[k])) <= 3 * np.max(error) + 1e-6).all()
+    found, sources = channel_averages(target).estimate(m * np.eye(target.r))
+    J, evidence = information(margin, m, target.r)
+    error = total(sources)
+    assert error.information.max() < 1e-3 * J
+    assert found.information[0, 0] == pytest.approx(J, abs=error.information.max() + 1e-7)
+    assert found.log_evidence == pytest.approx(evidence, abs=error.log_evidence + 1e-7)
+
+
+def test_averages_of_flipped_labels():
+    """J = (1 - 2p)^2 E[phi(t)^2/(Z (1 - Z))]/V with Z = p + (1 - 2p) Phi(t): a box of the noise."""
+    m, c = 0.6, 1.2815515655446004
+    t = math.sqrt(m / (1 - m)) * np.linspace(-9, 9, 4001)
+    w = np.exp(-(np.linspace(-9, 9, 4001) ** 2) / 2)
+    Z = 0.1 + 0.8 * ndtr(t)
+    known = float(w / w.sum() @ ((0.8 * gaussian(t)) ** 2 / (Z * (1 - Z)))) / (1 - m)
+    channel = channel_averages(gd.Target(f"sign(z)*sign(xi + {c})"))
+    assert channel.at(np.array([[m]])).information[0, 0] == pytest.approx(known, rel=1e-6)
 
 
 def test_averages_of_noise_are_a_block_of_those_of_a_direction():

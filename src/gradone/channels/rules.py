@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from .conditional.label import ConditionalRule, Grams, Label
     from .samples.general import General
     from .samples.label import FormulaLabel, SampleRule
-    from .samples.probabilities import Probabilities
 
 # Rooms above ask one of these questions, seldom all: each loads its own rules.
 
@@ -34,28 +33,20 @@ def channel_averages(target: Target) -> AverageRule:
     ['BoxAverages', 'KnownAverages']
     """
     from .averages.box_averages import BoxAverages
+    from .averages.embedded import JointAverages
     from .averages.known import KnownAverages
-    from .averages.latent import JointAverages, ProbabilityAverages
 
-    rules: tuple[type[AverageRule], ...] = (
-        BoxAverages,
-        ProbabilityAverages,
-        JointAverages,
-        KnownAverages,
-    )
+    rules: tuple[type[AverageRule], ...] = (JointAverages, BoxAverages, KnownAverages)
     return next(rule for rule in rules if rule.covers(target))(target)
 
 
 def posterior_rule(
     target: Target, resolution: int = 0, *, exact: bool = True
-) -> tuple[General | Probabilities, np.ndarray]:
+) -> tuple[General, np.ndarray]:
     """Posteriors of samples of a target, and the coordinates (k, r + q) in which they are."""
     from .samples.general import General
     from .samples.label import FormulaLabel
-    from .samples.probabilities import Probabilities
 
-    if Probabilities.covers(target):
-        return Probabilities(target, resolution), np.eye(target.r)
     frame = natural_frame(target.joint)
     label = FormulaLabel(frame.expression, target.noise, resolution, exact=exact)
     return General(label), frame.rows

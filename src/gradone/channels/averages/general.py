@@ -37,7 +37,7 @@ from .moments import (
     symmetric_pairs,
 )
 from .sharp import extrapolated, sharp_information
-from .slices import Labels, Slices
+from .slices import Labels, Slices, label_probabilities
 from .tables import Table, nodes_of, orders
 
 # By the number of axes with overlap: how many slices are made one; step of the lattice in standard
@@ -56,7 +56,6 @@ _FARTHEST = 5.0  # prior mean, in standard deviations
 _WIDER = 4 / 3  # steps of prior means in a coarse rule
 _KINKS = {1: 0.25, 2: 0.25, 3: 0.25, 4: 1.0}  # the same where there are kinks, by directions
 _MOST = 2e8  # numbers at once
-_TILT = 0.1  # largest distance from a known frame in a coarse rule, as a share of the room
 _POWER_ERROR = 6e-4  # relative, of the mean square of labels
 _EVIDENCE_ERROR = 2e-4  # of the mean log evidence of labels that are cut into slices
 # Noise of the cloud enters squared: what it adds, as a share of what it adds to a quarter of the
@@ -116,6 +115,11 @@ class ChannelAverages:
     array([[1.]])
     """
 
+    @staticmethod
+    def covers(target: Target) -> bool:
+        """Whether there is no latent noise, or it can be averaged out."""
+        return not target.q or label_probabilities(target) is not None
+
     def __init__(self, target: Target, known: np.ndarray | None = None, *, finer: int = 0) -> None:
         self.target, self.finer = target, finer
         self._key = target, None if known is None else known.tobytes(), finer
@@ -125,42 +129,21 @@ class ChannelAverages:
         self._known: dict[Any, Any] = {}
         self._frames = [np.eye(self.r)]
         # Along one axis points are regular: two blocks say as much as four.
-        is_line = self.labels.dimension == 1
+        is_line = self.r == 1
         self._blocks = (0, 2) if is_line else (0, 1, 2, 3)
         self._squared_noise = _ALONG_ONE_AXIS if is_line else _SQUARED_NOISE
         # Where moments jump the loss is linear in the width of slices; more axes wash jumps out.
         self._slice_error = 1.5 if is_line else 0.5
-        halves = self.labels.halves
-        self._power = target.noise + float(np.mean([half.weight @ half.y**2 for half in halves]))
+        self._power = target.noise + self.labels.square
 
     # ---- averages
 
     def at(self, M: np.ndarray, *, coarse: bool = False) -> Averages:
         """Averages at the overlap matrix `M`.
 
-        With fewer prior means and slices, and without the error of labels, if `coarse`; then next
-        to a frame that is known already, to first order in the distance.
+        With fewer prior means and slices, and without the error of labels, if `coarse`.
         """
-        if coarse and (tilted := self._tilted(M)) is not None:
-            return tilted
         return self._averages(M, Rule(coarse=coarse))
-
-    def _tilted(self, M: np.ndarray) -> Averages | None:
-        """Averages close to a known frame, from those in the frame and the derivative of J."""
-        for Q in self._frames:
-            turned = Q.T @ M @ Q
-            off = turned - np.diag(np.diag(turned))
-            if np.abs(off).max() < FRAME:
-                return None
-            if np.abs(off).max() < _TILT * min(turned.trace(), 1 - np.linalg.eigvalsh(M)[-1]):
-                inside = Q @ np.diag(np.diag(turned)) @ Q.T
-                key = "response", Q.tobytes()
-                if (response := self._known.get(key)) is None:
-                    response = self._known[key] = self.responses(inside)
-                found = self._averages(inside, Rule(coarse=True))
-                change = np.einsum("ijkl,jk->il", response, Q @ off @ Q.T)
-                return found._replace(information=found.information + change)
-        return None
 
     def estimate(self, M: np.ndarray) -> tuple[Averages, list[Averages]]:
         """Averages at `M` with all corrections, and what each source of error changes in them."""
@@ -198,25 +181,17 @@ class ChannelAverages:
         r"""Derivative of J: means of :math:`\partial g_{ij}\, \partial g_{kl}`, (r, r, r, r)."""
         return self._pairs(M, response_matrix, Rule(coarse=True))
 
-    def growth(
-        self,
-        M: np.ndarray,
-        *,
-        merge: bool = False,
-        block: int | None = None,
-        part: int | None = None,
-    ) -> np.ndarray:
+    def growth(self, M: np.ndarray, **choice: Any) -> np.ndarray:
         r"""Means of products of entries of a matrix G, (r, r, r, r).
 
-        :math:`G = V^{-1} (\mathbb{E}[(z - \omega)(z - \omega)^\top \mid y] - V) V^{-1}`, with every
-        second slice if `merge`, from one block of the cloud or with a part of the values of known
-        directions if that is given.
+        :math:`G = V^{-1} (\mathbb{E}[(z - \omega)(z - \omega)^\top \mid y] - V) V^{-1}`; with the
+        slices, points and values of known directions that `choice` asks for, as in :class:`Rule`.
         """
-        found = self._pairs(M, growth_matrix, Rule(merge=merge, block=block, part=part))
-        if block is not None or (M > UNLEARNED).any():
+        found = self._pairs(M, growth_matrix, Rule(**choice))
+        if "block" in choice or (M > UNLEARNED).any():
             return found
         # At M = 0, where it costs little, the squared noise of the cloud is taken back.
-        rules = [Rule(merge=merge, block=i) for i in self._blocks]
+        rules = [Rule(**choice, block=i) for i in self._blocks]
         blocks = [self._pairs(M, growth_matrix, rule) for rule in rules]
         return np.asarray(found - self._squared_noise * (np.mean(blocks, axis=0) - found))
 
@@ -391,7 +366,7 @@ class ChannelAverages:
 
     def _cut(self, axes: int) -> Slices:
         """As many slices as a lattice of so many axes allows for."""
-        skip = _SKIP[min(axes + 2 * self.target.q, 4)]  # latent noise needs many points in each
+        skip = _SKIP[axes]
         if self.r == 1:
             skip *= 2
         if self.labels.groups > 1:

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...base.estimate import Estimate
-from ...targets.signed_permutations import symmetries
 from ...targets.target import Target
 from ..rules import channel_averages
+from .embedded import Embedded
 from .general import ChannelAverages
 from .moments import FRAME, PERFECT, Averages, invariant_maps
 from .rest import rest_given
@@ -21,10 +21,8 @@ from .rest import rest_given
 class _Part(NamedTuple):
     """Averages over what is not known."""
 
-    inner: Any
+    inner: Embedded
     """Averages of the other directions."""
-    free: np.ndarray
-    """(k, r) these directions as rows."""
     projector: np.ndarray
     """Of the known directions."""
     weight: np.ndarray
@@ -53,40 +51,38 @@ class KnownAverages:
 
     @staticmethod
     def covers(target: Target) -> bool:
-        """Whether there is no latent noise."""
-        return not target.q
+        """Whether the general rule covers the target."""
+        return ChannelAverages.covers(target)
 
     def __init__(self, target: Target) -> None:
         self.target = target
         self._all = ChannelAverages(target)
-        self._maps = symmetries(target.joint).maps
+        self._maps = self._all.labels.symmetries.maps
         self._parts: list[_Part] = []
 
     def at(self, M: np.ndarray, *, coarse: bool = False) -> Averages:
         """Averages at the overlap matrix `M`."""
         if (part := self._part(M)) is None:
             return self._all.at(M, coarse=coarse)
-        return self._lifted(part, M, part.inner.at(part.free @ M @ part.free.T, coarse=coarse))
+        return self._lifted(part, M, part.inner.at(M, coarse=coarse))
 
     def estimate(self, M: np.ndarray) -> tuple[Averages, list[Averages]]:
         """Averages at `M` with all corrections, and what each source of error changes in them."""
         if (part := self._part(M)) is None:
             return self._all.estimate(M)
-        best, sources = part.inner.estimate(part.free @ M @ part.free.T)
+        best, sources = part.inner.estimate(M)
         without = part._replace(weight=0 * part.weight)
         return self._lifted(part, M, best), [self._lifted(without, M, s) for s in sources]
 
     def responses(self, M: np.ndarray) -> np.ndarray:
         """Derivative of J, (r, r, r, r)."""
-        if (part := self._part(M)) is None:
-            return self._all.responses(M)
-        return _lifted_pairs(part, part.inner.responses(part.free @ M @ part.free.T))
+        part = self._part(M)
+        return (self._all if part is None else part.inner).responses(M)
 
     def growth(self, M: np.ndarray, **rule: Any) -> np.ndarray:
         """Means of products of entries of the growth matrix, (r, r, r, r)."""
-        if (part := self._part(M)) is None:
-            return self._all.growth(M, **rule)
-        return _lifted_pairs(part, part.inner.growth(part.free @ M @ part.free.T, **rule))
+        part = self._part(M)
+        return (self._all if part is None else part.inner).growth(M, **rule)
 
     def label_error(self, M: np.ndarray) -> Estimate:
         """Probability that the most probable value of a discrete label is wrong."""
@@ -96,7 +92,7 @@ class KnownAverages:
         """What is not known; None if nothing is known, or all."""
         overlaps, Q = np.linalg.eigh(M)
         known = overlaps > PERFECT
-        if not known.any() or known.all():
+        if self.target.q or not known.any() or known.all():
             return None
         rows = Q[:, known].T
         P = rows.T @ rows
@@ -111,20 +107,15 @@ class KnownAverages:
     def _made(self, rows: np.ndarray, P: np.ndarray, weight: np.ndarray) -> _Part:
         rest = rest_given(self.target, rows)
         if rest is None:
-            inner = ChannelAverages(self.target, rows)
-            return _Part(inner, inner.free, P, weight, 1.0)
-        free = np.eye(len(P))[rest.axes]
-        return _Part(channel_averages(rest.target), free, P, weight, rest.scale)
+            free = ChannelAverages(self.target, rows)
+            return _Part(Embedded(free, free.free), P, weight, 1.0)
+        inner = Embedded(channel_averages(rest.target), np.eye(len(P))[rest.axes])
+        return _Part(inner, P, weight, rest.scale)
 
     def _lifted(self, part: _Part, M: np.ndarray, found: Averages) -> Averages:
         """Averages of all directions from those of the free ones."""
         known = part.weight / (1 - np.linalg.eigvalsh(M)[-1])
-        J = part.free.T @ found.information @ part.free + known
+        J = found.information + known
         S = invariant_maps(self._maps, M)
         J = (S.swapaxes(1, 2) @ J @ S).mean(axis=0)
         return found._replace(information=J, test_mse=part.scale * found.test_mse)
-
-
-def _lifted_pairs(part: _Part, pairs: np.ndarray) -> np.ndarray:
-    F = part.free
-    return np.asarray(np.einsum("abcd,ai,bj,ck,dl->ijkl", pairs, F, F, F, F, optimize=True))

@@ -11,20 +11,24 @@ misses information, of the order of the squared distance of knots. Knots lie den
 of z changes fast with the label. Every second knot gives a coarser rule at no cost, and the
 difference is both a correction and an error.
 
-If some directions are known exactly, labels are cut for each of a sample of their values.
+If some directions are known exactly, labels are cut for each of a sample of their values. Of labels
+of finitely many values, latent noise is averaged out: a point belongs to each value with its
+probability P(y | z).
 """
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+from ...base.errors import OutOfRegime
 from ...base.seeds import stream
 from ...calculus.sobol import SobolSequence
 from ...targets.channel import OutputChannel
+from ...targets.language.expression import Expression
 from ...targets.signed_permutations import Symmetries, symmetries
 from ...targets.target import Target
 
@@ -37,7 +41,7 @@ _JUMPS, _JUMP = 8, 4.0  # largest number of jumps of the moments, and their size
 _PER_CELL = 64  # labels in a cell of the density
 _SAME_VALUE = 1e-9
 _FREQUENT = 0.005  # share of a label that counts as a value of positive probability
-_POINTS = {1: 2**13, 2: 2**15, 3: 2**17, 4: 2**17}  # in each half, by directions and latent noise
+_POINTS = {1: 2**13, 2: 2**15, 3: 2**17, 4: 2**17}  # in each half, by directions
 _MORE = 4  # times as many if labels are discrete or directions known: they need more
 _KNOWN = 96  # values of known directions
 
@@ -46,9 +50,9 @@ class Cloud(NamedTuple):
     """Points with their labels before noise is added."""
 
     z: np.ndarray
-    """(n, r) points, without latent noise."""
+    """(n, r) points."""
     y: np.ndarray
-    """(n,) labels."""
+    """(n,) labels, or their means over latent noise."""
     group: np.ndarray
     """(n,) number of the value of the known directions."""
     volume: np.ndarray
@@ -65,7 +69,8 @@ class Labels:
     Parameters
     ----------
     target : Target
-        Target of up to four directions.
+        Target of up to four directions; with latent noise, one of which `label_probabilities` are
+        known.
     known : array (k, r), optional
         Orthonormal rows of the directions that are known exactly; z are the others.
     finer : int
@@ -77,22 +82,30 @@ class Labels:
         rows = np.zeros((0, target.r)) if known is None else known
         self.free = _complement(rows)
         self.r = len(self.free)
-        self.dimension = self.r + target.q
         trivial = Symmetries(np.eye(self.r)[None], np.array([True]))
         self.symmetries = trivial if len(rows) else _symmetries(target)
         self.groups = _KNOWN if len(rows) else 1
         is_discrete = target.joint.is_discrete and not self.noise
         # Images under symmetries are as good as more points.
-        count = (
-            _POINTS[min(self.dimension, 4)] * 4**finer * (_MORE if is_discrete or len(rows) else 1)
-        )
+        count = _POINTS[self.r] * 4**finer * (_MORE if is_discrete or len(rows) else 1)
         count = count / (np.sqrt(len(self.symmetries.maps)) * self.groups)
         count = self.groups * 2 ** int(np.ceil(np.log2(count)))  # a power of two is balanced
         self.halves = tuple(_cloud(target, rows, self.free, self.groups, count, i) for i in (0, 1))
         self.values = [self._frequent(target, group) for group in range(self.groups)]
         most = max(len(values) for values in self.values)
         self.values = [np.append(v, np.full(most - len(v), np.inf)) for v in self.values]
+        # Places (k, n) of the points among the values, their weights there, and squared labels.
         self.numbers = tuple(self._numbers(half) for half in self.halves)
+        self.shares = tuple(np.ones(number.shape) for number in self.numbers)
+        squares = [half.y**2 for half in self.halves]
+        if target.q:
+            chances = label_probabilities(target) or ()
+            places = np.arange(len(chances))[:, None]
+            self.numbers = tuple(np.repeat(places, len(half.y), axis=1) for half in self.halves)
+            self.shares = tuple(np.array([p(half.z) for p in chances]) for half in self.halves)
+            squares = [self.values[0] ** 2 @ share for share in self.shares]
+        pairs = zip(self.halves, squares, strict=True)
+        self.square = float(np.mean([half.weight @ square for half, square in pairs]))
 
     def _frequent(self, target: Target, group: int) -> np.ndarray:
         """Values of positive probability."""
@@ -105,21 +118,21 @@ class Labels:
         return y[ends[counts > _FREQUENT * len(y)]]
 
     def _numbers(self, half: Cloud) -> np.ndarray:
-        number = np.empty(len(half.y), np.int64)
+        number = np.empty((1, len(half.y)), np.int64)
         for group, values in enumerate(self.values):
             at = half.group == group if self.groups > 1 else slice(None)
-            number[at] = _value_numbers(half.y[at], values)
+            number[0, at] = _value_numbers(half.y[at], values)
         return number
 
     @property
     def nbytes(self) -> int:
         """Memory that the clouds take."""
-        return sum(a.nbytes for half in (*self.halves, self.numbers) for a in half)
+        return sum(a.nbytes for half in (*self.halves, self.numbers, self.shares) for a in half)
 
     @cached_property
     def levels(self) -> np.ndarray:
         """(groups, knots) between which labels without noise vary; no knots if all are values."""
-        rest = [number < 0 for number in self.numbers]
+        rest = [number[0] < 0 for number in self.numbers]
         if not any(part.any() for part in rest):
             return np.empty((self.groups, 0))
         parts = [np.concatenate([half[k] for half in self.halves]) for k in range(5)]
@@ -163,11 +176,13 @@ class Labels:
 
     def _log_density(self, halves: tuple[int, ...], per_cell: int) -> float:
         y, weight = (np.concatenate([self.halves[i][k] for i in halves]) for k in (1, 4))
-        number, weight = np.concatenate([self.numbers[i] for i in halves]), weight / weight.sum()
-        rest = number < 0
-        chances = np.bincount(number[~rest], weight[~rest])
+        number = np.concatenate([self.numbers[i] for i in halves], axis=1)
+        weight = weight / weight.sum()
+        mass = weight * np.concatenate([self.shares[i] for i in halves], axis=1)
+        chances = np.bincount(number[number >= 0], mass[number >= 0])
         chances = chances[chances > 0]
         total = float(chances @ np.log(chances))
+        rest = number[0] < 0
         if not rest.any():
             return total
         order = np.argsort(y[rest])
@@ -177,17 +192,15 @@ class Labels:
         at = at[np.concatenate([[True], np.diff(values[at]) > 0])]
         p = np.diff((mass[at] + mass[at + 1]) / 2)
         # Distances scatter, and a logarithm is concave; along one axis points are regular.
-        bias = weight[rest].sum() / (2 * per_cell) if self.dimension > 1 else 0.0
+        bias = weight[rest].sum() / (2 * per_cell) if self.r > 1 else 0.0
         return total + float(p @ np.log(p / np.diff(values[at]))) - float(bias)
 
 
 class Slots(NamedTuple):
-    """Columns to which the points of a cloud belong: one and the next, with two weights."""
+    """Columns (k, n) to which the points of a cloud belong, and their weights there."""
 
-    lower: np.ndarray
-    upper: np.ndarray
-    share: np.ndarray
-    """(n,) weight of the upper column."""
+    columns: np.ndarray
+    weights: np.ndarray
 
 
 class Slices:
@@ -226,19 +239,21 @@ class Slices:
         return sum(a.nbytes for slots in self.slots for a in slots)
 
     def _slots(self, which: int, per_group: int) -> Slots:
-        half, number = self.labels.halves[which], self.labels.numbers[which].copy()
-        share = np.zeros(len(number))
-        if self.levels.shape[1]:
+        half, columns = self.labels.halves[which], self.labels.numbers[which]
+        weights = self.labels.shares[which]
+        if self.levels.shape[1]:  # labels between two levels belong to both
+            columns, upper = np.repeat(columns, 2, axis=0), np.zeros(len(half.y))
             for group, levels in enumerate(self.levels):
-                at = number < 0
+                at = columns[0] < 0
                 if self.labels.groups > 1:
                     at &= half.group == group
                 place = np.interp(half.y[at], levels, np.arange(len(levels), dtype=float))
                 first = np.minimum(place.astype(np.int64), len(levels) - 2)
-                number[at] = self.n_values + first
-                share[at] = place - first
-        number += half.group * per_group
-        return Slots(number, number + (share > 0), share)
+                columns[:, at] = self.n_values + first
+                upper[at] = place - first
+            columns[1] += upper > 0
+            weights = np.stack([1 - upper, upper])
+        return Slots(columns + half.group * per_group, weights)
 
     def _column_laws(self, group: int) -> tuple[np.ndarray, np.ndarray]:
         """Label of each column, and the standard deviation of the noise that is left to add."""
@@ -287,9 +302,9 @@ class Slices:
 
     def _column_sums(self, half: Cloud, slots: Slots, features: np.ndarray) -> np.ndarray:
         """Moments [SL-1] of features (k, n) before noise is added, (k, columns)."""
+        count = self.columns
         return np.array([
-            np.bincount(slots.lower, half.weight * (1 - slots.share) * row, self.columns)
-            + np.bincount(slots.upper, half.weight * slots.share * row, self.columns)
+            np.bincount(slots.columns.ravel(), (slots.weights * half.weight * row).ravel(), count)
             for row in features
         ])  # fmt: skip
 
@@ -327,6 +342,23 @@ class Slices:
         return total / self.labels.groups
 
 
+@lru_cache(maxsize=32)
+def label_probabilities(target: Target) -> tuple[Expression, ...] | None:
+    """Probabilities given z of few labels with latent noise; None if they have no formula.
+
+    Examples
+    --------
+    >>> [p.canonical for p in label_probabilities(Target("sign(z + sqrt(0.5)*xi)"))]
+    ['-(erf(z1) - 1)/2', '(erf(z1) + 1)/2']
+    >>> label_probabilities(Target("tanh(z + xi)")) is None
+    True
+    """
+    try:
+        return OutputChannel(target.joint, latent=target.q).indicators() if target.q else None
+    except OutOfRegime:
+        return None
+
+
 def _symmetries(target: Target) -> Symmetries:
     """Symmetries of a target among its directions; latent noise may change its sign with them."""
     maps, keeps = symmetries(target.joint)
@@ -360,22 +392,20 @@ def _cloud(
         shift = (outer @ known)[group]
     else:
         group, shift = np.zeros(count, np.int64), np.zeros((1, target.r))
-    dimension = r + target.q
     block = np.arange(count) >= count // 2  # parts of a Sobol sequence
-    if dimension == 1 and groups == 1:
+    if r == 1 and groups == 1:
         block = np.arange(count) % 2 > 0
         u = (np.arange(count)[:, None] + 0.25 + 0.5 * seed) / count
     else:
-        u = SobolSequence(dimension, stream(seed, "data", slices=dimension)).draw(count // groups)
+        u = SobolSequence(r, stream(seed, "data", slices=r)).draw(count // groups)
         if groups > 1:  # for each group the same points, shifted
-            shifts = SobolSequence(dimension, stream(seed, "data", shift=dimension)).draw(groups)
+            shifts = SobolSequence(r, stream(seed, "data", shift=r)).draw(groups)
             u = (np.repeat(u, groups, axis=0) + shifts[group]) % 1.0
             u = u.clip(1e-12, 1 - 1e-12)
-    x = ndtri(u)
-    z = _WIDE * x[:, :r]
+    z = _WIDE * ndtri(u)
     square = np.einsum("ni,ni->n", z, z)
     inside = square < RADIUS[r] ** 2
-    y = np.asarray(target.joint(np.hstack([z @ free + shift, x[:, r:]])), dtype=np.float64)
+    y = np.asarray(target.mean(z @ free + shift), dtype=np.float64)
     volume = (2 * np.pi * _WIDE**2) ** (r / 2) * np.exp(square / (2 * _WIDE**2)) / count
     weight = volume * np.exp(-square / 2) / (2 * np.pi) ** (r / 2)
     return Cloud(*(part[inside] for part in (z, y, group, volume, weight, block)))

@@ -60,11 +60,7 @@ class Table:
         return self._mixed(2 * self._half(half, self.slices.labels.halves[half].block == block))
 
     def _half(self, which: int, chosen: np.ndarray | None = None) -> np.ndarray:
-        half, slots = self.slices.labels.halves[which], self.slices.slots[which]
-        columns = np.stack([slots.lower, slots.upper])
-        weights = np.stack([1 - slots.share, slots.share])
-        if not slots.share.any():
-            columns, weights = columns[:1], weights[:1]
+        half, (columns, weights) = self.slices.labels.halves[which], self.slices.slots[which]
         if chosen is not None:
             half = Cloud(*(column[chosen] for column in half))
             columns, weights = columns[:, chosen], weights[:, chosen]

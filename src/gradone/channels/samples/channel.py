@@ -14,7 +14,6 @@ from ...calculus.sobol import SobolSequence
 from ...targets.language.bounds import interval
 from ...targets.target import Target
 from ..rules import posterior_rule
-from .general import General
 from .grids import root
 
 _ROUNDING = 1e-5  # labels may have been computed in single precision
@@ -87,12 +86,11 @@ class SampleChannel:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Probability (n,) of one of finitely many labels, and the mean (n, r) of z where it is.
 
-        A smooth function of the prior: no step depends on the sample. Without latent noise.
+        A smooth function of the prior: no step depends on the sample.
         """
-        assert isinstance(self._rule, General)
         center, spread = self._in_basis(omega, V)
         sums = self._rule.outcome(number, center, spread)
-        move = sums.first @ np.linalg.inv(root(spread)) @ self._basis @ V
+        move = sums.first @ np.linalg.inv(root(spread)) @ self._basis[:, : self.r] @ V
         return sums.mass, sums.mass[:, None] * omega + move
 
     def mean(self, omega: np.ndarray, V: np.ndarray) -> np.ndarray:

@@ -13,7 +13,6 @@ from ...base.errors import BadData
 from ...base.estimate import Estimate
 from ...channels import MAX_DIRECTIONS
 from ...channels.averages.moments import Averages
-from ...channels.samples.probabilities import label_probabilities
 from ...targets.frame import natural_frame
 from ...targets.target import Target
 from .._registry import THEORIES, Theory
@@ -133,7 +132,7 @@ class BayesAMPTheory(Theory):
 def posterior_obstacle(target: Target) -> str | None:
     """Why the posterior of a target's directions cannot be computed, or None."""
     used = len(natural_frame(target.joint).rows)
-    if used > MAX_DIRECTIONS and (target.r > MAX_DIRECTIONS or not label_probabilities(target)):
+    if used > MAX_DIRECTIONS:
         latent = " and latent variables" if target.q else ""
         return (
             f"the target depends on {used} directions{latent}, the posterior is an integral over "
