@@ -50,9 +50,9 @@ test-slow: $(VENV)/.dev  ## the tests that take minutes, and the figures
 test-load: $(VENV)/.dev  ## fifty people type, ten run and one disturbs in the lab, five minutes, nothing beside it
 	$(BIN)/pytest -s -m load tests/lab/test_load.py
 
-# An environment of its own: PyTorch is large, and only these tests need it.
-test-torch: $(TORCH)/.ready  ## the tests with PyTorch: networks, training loops, arrays
-	OMP_NUM_THREADS=1 $(TORCH)/bin/pytest -k torch -m "not slow and not load and not figure and not gpu and not cluster"
+# An environment of its own: PyTorch and JAX are large, and only these tests need them.
+test-torch: $(TORCH)/.ready  ## the tests with PyTorch and JAX: networks, training loops, arrays
+	OMP_NUM_THREADS=1 $(TORCH)/bin/pytest -k "torch or jax" -m "not slow and not load and not figure and not gpu and not cluster"
 
 # Leaves the repository while it tests: the wheel must not find its own source there.
 test-dist: $(VENV)/.dev  ## build the wheel and run the README with it in a clean environment
@@ -103,5 +103,5 @@ $(VENV)/.docs: pyproject.toml constraints.txt | $(VENV)/pyvenv.cfg
 
 $(TORCH)/.ready: pyproject.toml constraints.txt
 	$(call venv,$(TORCH))
-	$(call install,$(TORCH),-e ".[dev]" torch==2.13.0)
+	$(call install,$(TORCH),-e ".[dev]" torch==2.13.0 jax==0.10.2)
 	@touch $@

@@ -29,7 +29,7 @@ def own(monkeypatch):
     return importlib.import_module
 
 
-@pytest.mark.parametrize("name", ["perceptron", "momentum", "adam"])
+@pytest.mark.parametrize("name", ["perceptron", "momentum", "adam", "gradient"])
 def test_a_recipe_has_at_most_ten_lines(name):
     """Of the function: what stands between its docstring and its end."""
     tree = ast.parse((OWN / f"{name}.py").read_text())
