@@ -311,3 +311,21 @@ def test_a_few_points_of_an_unfinished_curve_are_not_joined():
     ends = joined.assign_coords(outcome=("source", ["3 of 25 points within the budget"]))
     assert gd.draw(ends).series[0].kind == "points"
     assert gd.draw(joined.assign_coords(outcome=("source", ["done"]))).series[0].kind == "line"
+
+
+def test_a_simulation_has_the_color_of_the_line_that_it_belongs_to():
+    """Would catch: a color of its own that the legend does not name."""
+    theory = toy(test_mse=A).expand_dims(step=[0, 1, 2, 3, 4]).transpose("alpha", "step")
+    runs = toy(source="simulation:toy", test_mse=A)
+    runs.attrs["params"] = json.dumps({"steps": 4})
+    chart = gd.draw(theory, runs)
+    colors = {one.name: one.style.color for one in chart.series if one.x}
+    last = next(color for name, color in colors.items() if name.endswith("$t=4$"))
+    assert colors["simulation"] == last
+    named = {one.style.color for one in chart.series if not one.x}
+    assert last in named
+    assert "" not in [one.name for one in chart.series]
+    runs.attrs["params"] = "{}"  # nobody knows which line: the color of the word in the legend
+    unknown = gd.draw(theory, runs)
+    assert len({one.style.color for one in unknown.series if one.name == "simulation"}) == 1
+    assert "" not in [one.name for one in unknown.series]

@@ -114,6 +114,15 @@ class Part:
         plain = {k: v for k, v in self.params.items() if isinstance(v, str | int | float)}
         return {**plain, **coords, "target": str(self.data.attrs.get("target", ""))}
 
+    def stated(self, name: str) -> Any:
+        """The one value of a parameter, as a factor of a picture; empty if there is none.
+
+        A run that is measured at its end has made all of its steps.
+        """
+        known = self.fixed()
+        value = known.get(name, known.get("steps", "") if name == "step" else "")
+        return float(value) if isinstance(value, int | float) else value
+
     def places(self, reading: Reading, name: str) -> tuple[str, np.ndarray] | None:
         """Dimension and values of an axis of a quantity; None if it is not one of its axes.
 

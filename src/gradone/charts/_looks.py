@@ -43,13 +43,17 @@ class Looks:
         rest = ["source"] if several and self.color != "source" else []
         self.shape = rest + [dim for dim in dims if dim != self.color]
         self.values = list(dict.fromkeys(self._value(e, self.color) for e in entries))
+        self.values = [value for value in self.values if value != ""]
         self.shapes = list(dict.fromkeys(self._shape(e) for e in entries))
         if _is_ordered(self.values):
             self.values.sort()
         self.colors = self._colors(parts)
 
     def _value(self, entry: Entry, dim: str) -> Any:
-        return self.names[id(entry.part)] if dim == "source" else entry.key.get(dim, "")
+        """Value of a factor; empty for what has none, as a simulation beside a family of lines."""
+        if dim == "source":
+            return self.names[id(entry.part)]
+        return entry.key.get(dim, entry.part.stated(dim))
 
     def _shape(self, entry: Entry) -> tuple[tuple[str, Any], ...]:
         return tuple((dim, self._value(entry, dim)) for dim in self.shape)
@@ -58,7 +62,7 @@ class Looks:
         if self.color != "source":
             many = len(self.values) > len(CYCLE) or _is_ordered(self.values)
             colors = ordered_colors(len(self.values)) if many else CYCLE
-            return dict(zip(self.values, colors, strict=False))
+            return {**dict(zip(self.values, colors, strict=False)), "": "gray"}
         found: dict[Any, str] = {}
         for part in parts:
             name = self.names[id(part)]
