@@ -111,7 +111,7 @@ def test_interrupted_table_says_what_was_done(monkeypatch):
     monkeypatch.setattr(module, "run_learner", interrupted)
     result = simulate("tanh(z)", "random_features", *SIZES, "--width", "40")
     assert result.exit_code == 130
-    assert "over up to 3 replicates" in result.stdout
+    assert "over 1 to 2 of 3 replicates" in result.stdout
     assert "Interrupted: 3 of 6 points were computed." in result.stdout
 
 

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 import gradone as gd
 from gradone.base.curves import curve
 from gradone.base.errors import BadData
+from gradone.base.progress import Unwatched
 from gradone.charts import Axis, Chart, line, points
 from gradone.cli import app
 from gradone.experiments.store import Store
@@ -85,6 +86,31 @@ def test_an_interrupted_figure_goes_on_where_it_was(example, tmp_path):
         again = gd.gallery.reproduce(example, store=store)
     assert CALLS == [1.0, 2.0, 3.0]
     assert again.data["1"].q.item() == 1
+
+
+def runs_of(kind):
+    """Two runs of a learner or of an engine, as figures ask for them."""
+    if kind == "sgd":
+        return gd.dynamics.sgd("z1", d=20, steps=20, replicates=2, width=1, progress=False)
+    if kind == "reuse":
+        sizes = {"d": 20, "alpha": 2.0, "steps": 2, "step_size": 0.1, "replicates": 2}
+        return gd.dynamics.reused_batch("z1", **sizes, progress=False)
+    sizes = {"d": 4, "n": 20, "replicates": 2, "progress": False}
+    return gd.simulate("z1", "sir", **sizes, executor=kind)
+
+
+@pytest.mark.parametrize("kind", ["serial", "processes", "sgd", "reuse"])
+def test_ctrl_c_ends_a_figure_and_half_a_curve_is_not_kept(kind, monkeypatch, tmp_path):
+    """Would catch: a simulation that returns what it has, which is then remembered as a whole."""
+
+    def press(self, i, total, **scalars):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Unwatched, "step", press)
+    with Store(tmp_path / "a.db") as store:
+        with pytest.raises(KeyboardInterrupt):
+            Memo(store)(runs_of, kind)
+        assert not store.keys()
 
 
 def test_the_cost_of_remembered_pieces_counts(tmp_path):

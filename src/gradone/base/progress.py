@@ -42,6 +42,13 @@ class Silent:
         """Do nothing."""
 
 
+class Unwatched(Silent):
+    """Of a run that nobody waits for: Ctrl-C ends whoever called it, too.
+
+    A part of a longer work must not return half of its numbers as if they were all.
+    """
+
+
 class TerminalBar:
     """Bar on the standard error, drawn once a run takes longer than two seconds.
 
@@ -103,8 +110,10 @@ def watcher(progress: Progress | bool, title: str) -> Progress:
     Examples
     --------
     >>> type(watcher(False, "")).__name__
-    'Silent'
+    'Unwatched'
     """
     if not isinstance(progress, bool):
         return progress
-    return TerminalBar(title) if progress and sys.stderr.isatty() else Silent()
+    if not progress:
+        return Unwatched()
+    return TerminalBar(title) if sys.stderr.isatty() else Silent()

@@ -150,9 +150,7 @@ def show_curve(curve: xr.Dataset, most_rows: int = _MOST_ROWS) -> None:
     count = curve.sizes.get("replicate", 0)
     show(screen, f"{curve.attrs['source']} of {curve.attrs['target']}", style="bold")
     if count:
-        word = "replicates" if count > 1 else "replicate"
-        most = "up to " if _stopped(curve) else ""
-        show(screen, f"mean ± standard error over {most}{count} {word}", style="dim")
+        show(screen, f"mean ± standard error over {_replicates(curve)}", style="dim")
     axes = [str(dim) for dim in shown.sizes if dim not in _PARTS]
     cells = [
         Column(column.name, [_number(value) for value in column.values])
@@ -186,6 +184,17 @@ def show_curve(curve: xr.Dataset, most_rows: int = _MOST_ROWS) -> None:
         show(screen, line, style="red")
     if curve.attrs.get("notes"):
         show(screen, str(curve.attrs["notes"]))
+
+
+def _replicates(curve: xr.Dataset) -> str:
+    """How many replicates there are at the points of a curve."""
+    count = curve.sizes["replicate"]
+    word = "replicates" if count > 1 else "replicate"
+    if not _stopped(curve):
+        return f"{count} {word}"
+    done = (curve["status"] != STOPPED).sum("replicate").values
+    some = f"{done.min()} to {done.max()}" if done.min() < done.max() else f"{done.max()}"
+    return f"{some} of {count} {word}"
 
 
 def failures(curve: xr.Dataset) -> list[str]:

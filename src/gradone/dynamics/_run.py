@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy as np
 
-from ..base.progress import Progress
+from ..base.progress import Progress, Unwatched
 from ..base.threads import available_cores
 from ._anisotropic import AnisotropicChain
 from ._chain import Chain, Problem, Records
@@ -124,6 +124,9 @@ def run_replicates(problem: Problem, replicates: range, *, progress: Progress) -
                     interrupted = True
                     break
         except KeyboardInterrupt:
+            crew.stop.set()
+            if isinstance(progress, Unwatched):
+                raise
             interrupted = True
         if interrupted:
             crew.stop.set()

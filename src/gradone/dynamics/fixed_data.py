@@ -11,7 +11,7 @@ from ..base.cost import Cost, Need
 from ..base.curves import curve
 from ..base.errors import BadData, NotConverged
 from ..base.memory import human_bytes, require_memory
-from ..base.progress import Progress, watcher
+from ..base.progress import Progress, Unwatched, watcher
 from ..targets.sampled import Sampled, whole_number
 from ..targets.student import Student
 from ..targets.target import as_target
@@ -220,6 +220,8 @@ def _run(
                     if progress.step(number * task.steps + descent.done, total):
                         return runs, None, True
     except KeyboardInterrupt:
+        if isinstance(progress, Unwatched):
+            raise
         return runs, None, True
     finally:
         progress.close()

@@ -8,7 +8,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..base.progress import Progress, Silent
+from ..base.progress import Progress, Silent, Unwatched
 from ._interrupts import interrupts_wait
 from .batches import Batches
 from .executors import choose_executor
@@ -102,6 +102,8 @@ def run_tasks(
                 if stopped:
                     break
     except KeyboardInterrupt:
+        if isinstance(progress, Unwatched):
+            raise
         stopped = True
     finally:
         count.progress.close()

@@ -18,7 +18,7 @@ from ..base.axes import axis_values
 from ..base.curves import INTERRUPTED, curve, with_look
 from ..base.errors import BadData, GradoneError
 from ..base.memory import require_memory
-from ..base.progress import Progress, watcher
+from ..base.progress import Progress, Unwatched, watcher
 from ..base.seeds import canonical
 from ..learners import LEARNERS
 from ..learners._foreign import is_foreign, require_importable
@@ -137,7 +137,8 @@ def simulate(
     -----
     A cell depends on its own address alone: more replicates, more values of alpha or another
     learner do not change the samples, and fewer samples are the first of more. Interrupted by
-    Ctrl-C, the curve holds what was done; the rest is NaN with the status ``"interrupted"``.
+    Ctrl-C, the curve holds what was done; the rest is NaN with the status ``"interrupted"``. With
+    ``progress=False`` Ctrl-C is passed on, so that it ends a script of many simulations.
 
     Examples
     --------
@@ -364,6 +365,8 @@ def _run_here(
             if progress.step(len(results), len(cells), replicate=replicate, **_sizes(layout, cell)):
                 break
     except KeyboardInterrupt:
+        if isinstance(progress, Unwatched):
+            raise
         _LOG.warning("%s was interrupted after %d of %d fits", name, len(results), len(cells))
     finally:
         progress.close()
