@@ -63,8 +63,7 @@ def test_the_notebook_of_an_example_runs(script, tmp_path):
     """As sphinx-gallery makes it for the site; it is part of the environment of the docs."""
     blocks = pytest.importorskip("sphinx_gallery.py_source_parser", reason="make docs installs it")
     notebook = pytest.importorskip("sphinx_gallery.notebook")
+    settings = pytest.importorskip("sphinx_gallery.gen_gallery").DEFAULT_GALLERY_CONF
     _, found = blocks.split_code_and_text_blocks(str(script))
-    made = notebook.jupyter_notebook(
-        found, {"first_notebook_cell": None, "last_notebook_cell": None}, ""
-    )
+    made = notebook.jupyter_notebook(found, settings, "")
     run(made["cells"], tmp_path)

@@ -258,7 +258,8 @@ def _shared_by_all(cells: Sequence[Cell], axes: Mapping[str, Any]) -> dict[str, 
     return {
         key: value if _is_plain(value) else repr(value)
         for key, value in first.items()
-        if key not in varying and all(cell.arguments.get(key) == value for cell in cells)
+        if key not in varying
+        and all(np.array_equal(cell.arguments.get(key), value) for cell in cells)  # arrays, too
     }
 
 

@@ -182,6 +182,46 @@ def test_one_direction_is_drawn_against_the_rest(open_page: Open) -> None:
     assert page.input_value("#plane-y") == "outside"
 
 
+LINES = """() => document.getElementById("watch-plot").data
+  .filter((one) => one.mode === "lines").map((one) => Array.from(one.y).at(-1))"""
+
+
+def test_a_race_on_other_inputs(open_page: Open) -> None:
+    """On a coordinate of the cube sign(z) is linear: random features err less, in line and points.
+
+    The choice is in the address, survives a reload, and is not offered where neurons move.
+    """
+    page = open_page("?tab=watch&target=sign(z)&algorithms=random_features&d=32")
+    run_to_end(page)
+    [gaussian] = page.evaluate(LINES)
+    page.select_option("#watch-inputs", "rademacher")
+    page.select_option("#watch-directions", "axes")
+    assert "inputs=rademacher" in page.url
+    assert "directions=axes" in page.url
+    page.click("#start")
+    expect(page.locator("#watch-state")).to_contain_text("done")
+    page.reload()
+    expect(page.locator("#watch-state")).to_contain_text("done")
+    assert page.input_value("#watch-inputs") == "rademacher"
+    assert page.input_value("#watch-directions") == "axes"
+    [cube] = page.evaluate(LINES)
+    assert cube < 0.8 * gaussian
+    with page.expect_download() as waited:
+        page.locator("#watch-links").get_by_role("link", name="Python").click()
+    assert ".on('rademacher', 'axes')" in Path(waited.value.path()).read_text()
+    page.check("input[name=view][value=time]")
+    expect(page.locator("#watch-laws")).to_be_hidden()
+
+
+def test_a_target_that_is_constant_on_its_inputs_is_told(open_page: Open) -> None:
+    page = open_page(
+        "?tab=watch&target=He2(z)&algorithms=random_features&d=32&inputs=rademacher&directions=axes",
+        refused=(400, 422),
+    )
+    begin(page)
+    expect(page.locator("#watch-state")).to_contain_text("is constant on these inputs")
+
+
 def test_neurons_are_not_for_deep_targets(open_page: Open) -> None:
     page = open_page("?tab=watch&view=time&target=sight")
     expect(page.locator("#algorithms")).to_contain_text("fixed number of directions")

@@ -1,5 +1,6 @@
 """One pass of SGD over real samples."""
 
+import json
 import numpy as np
 import pytest
 from scipy.stats import beta, ortho_group
@@ -301,3 +302,11 @@ def test_simulate_measures_the_overlaps_of_the_neurons():
     )  # fmt: skip
     cosine2 = runs.cosine2.mean("replicate").values[:, 0]
     assert cosine2[0] < 0.3 < 0.8 < cosine2[1]
+
+
+def test_a_simulation_takes_an_array_of_readouts():
+    found = gd.simulate(
+        "z", "online_sgd", d=10, n=[20, 40], replicates=2, width=2, readout=np.array([1.0, -1.0]),
+        progress=False,
+    )  # fmt: skip
+    assert json.loads(found.attrs["params"])["readout"] == [1, -1]
