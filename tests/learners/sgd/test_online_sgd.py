@@ -1,6 +1,7 @@
 """One pass of SGD over real samples."""
 
 import json
+
 import numpy as np
 import pytest
 from scipy.stats import beta, ortho_group
