@@ -258,9 +258,13 @@ def _shared_by_all(cells: Sequence[Cell], axes: Mapping[str, Any]) -> dict[str, 
     return {
         key: value if _is_plain(value) else repr(value)
         for key, value in first.items()
-        if key not in varying
-        and all(np.array_equal(cell.arguments.get(key), value) for cell in cells)  # arrays, too
+        if key not in varying and all(_holds(cell, key, value) for cell in cells)
     }
+
+
+def _holds(cell: Cell, key: str, value: Any) -> bool:
+    """Whether a cell has this value of a parameter, which may be an array."""
+    return key in cell.arguments and bool(np.array_equal(cell.arguments[key], value))
 
 
 def _check_foreign(name: str, parameters: Mapping[str, Any]) -> None:
