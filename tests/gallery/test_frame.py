@@ -91,7 +91,7 @@ def test_an_interrupted_figure_goes_on_where_it_was(example, tmp_path):
 def runs_of(kind):
     """Two runs of a learner or of an engine, as figures ask for them."""
     if kind == "sgd":
-        return gd.dynamics.sgd("z1", d=20, steps=20, replicates=2, width=1, progress=False)
+        return gd.dynamics.sgd("z1", d=20, steps=10**7, replicates=2, width=1, progress=False)
     if kind == "reuse":
         sizes = {"d": 20, "alpha": 2.0, "steps": 2, "step_size": 0.1, "replicates": 2}
         return gd.dynamics.reused_batch("z1", **sizes, progress=False)
