@@ -123,3 +123,14 @@ def test_several_dimensions_are_a_sweep():
     result = runner.invoke(app, ["simulate", "z1", "sir", "--d", "ten", "--alpha", "2"])
     assert result.exit_code == 2
     assert "d must be an integer >= 1, got 'ten'" in result.stderr
+
+
+def test_a_table_does_not_average_arbitrary_signs():
+    """Would catch: directions with a squared cosine of 0.99 and a mean overlap of 0.00 ± 0.44."""
+    result = simulate("z1", "sir", "--d", "20", "--alpha", "6", "--replicates", "6")
+    row = result.stdout.splitlines()[-1].split()
+    means = [float(word) for before, word in zip(["±", *row], row, strict=False)
+             if word != "±" and before != "±"]  # fmt: skip
+    assert "|overlap|[1,1]" in result.stdout
+    assert len(means) == 3
+    assert min(means) > 0.95

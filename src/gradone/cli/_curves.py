@@ -146,7 +146,7 @@ def show_curve(curve: xr.Dataset, most_rows: int = _MOST_ROWS) -> None:
     from ._terminal import console, show
 
     screen = console()
-    shown = mean_over_replicates(curve)
+    shown = mean_over_replicates(_without_signs(curve))
     count = curve.sizes.get("replicate", 0)
     show(screen, f"{curve.attrs['source']} of {curve.attrs['target']}", style="bold")
     if count:
@@ -184,6 +184,15 @@ def show_curve(curve: xr.Dataset, most_rows: int = _MOST_ROWS) -> None:
         show(screen, line, style="red")
     if curve.attrs.get("notes"):
         show(screen, str(curve.attrs["notes"]))
+
+
+def _without_signs(curve: xr.Dataset) -> xr.Dataset:
+    """Curve in which no mean over replicates mixes signs, which may be arbitrary in each."""
+    from ..base.quantities import SIGNED
+
+    signed = [v for v in curve.data_vars if v in SIGNED and "replicate" in curve[v].dims]
+    names = {f"{v}{end}": f"|{v}|{end}" for v in signed for end in ("", "_err")}
+    return curve.assign({v: abs(curve[v]) for v in signed}).rename(names)
 
 
 def _replicates(curve: xr.Dataset) -> str:
@@ -243,7 +252,7 @@ def _with_errors(curve: xr.Dataset) -> list[Column]:
     from ..base.curves import STATUS
 
     names = [str(v) for v in curve.data_vars if v not in STATUS and not str(v).endswith("_err")]
-    names.sort(key=lambda name: _FIRST.index(name) if name in _FIRST else len(_FIRST))
+    names.sort(key=lambda n: _FIRST.index(n.strip("|")) if n.strip("|") in _FIRST else len(_FIRST))
     found: list[tuple[bool, Column]] = []
     for name in names:
         axes = [str(dim) for dim in curve.sizes if dim not in _PARTS]
