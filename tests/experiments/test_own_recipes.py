@@ -54,6 +54,20 @@ def test_a_numpy_loop_stands_with_the_theories(own):
 
 
 @pytest.mark.slow
+def test_a_numpy_loop_stands_with_message_passing(own):
+    mine = gd.Algorithm(own("momentum").train, label="momentum")
+    found = gd.compare(
+        TARGET, ["bayes_amp", "random_features", mine], d=30, alpha=[4.0, 20.0], replicates=1,
+        budget=600, progress=False,
+    ).test_mse.sel(alpha=20.0)  # fmt: skip
+    best, lazy, loop = (
+        found.sel(source=one).item()
+        for one in ("theory:bayes_amp", "theory:random_features", "simulation:train")
+    )
+    assert best < loop < 0.5 * lazy
+
+
+@pytest.mark.slow
 def test_a_perceptron_stands_with_both_theories(own):
     drawn = own("perceptron").main()
     names = " ".join(one.name for one in drawn.series)
