@@ -27,7 +27,7 @@ RULES: dict[str, dict[str, Any]] = {
     "RMSprop, 0.99": {"optimizer": "rmsprop", "betas": (0.9, 0.99)},
     "Adam, 0.8, 0.9": {"optimizer": "adam", "betas": (0.8, 0.9)},
 }
-REPLICATES: dict[Size, int] = {"small": 16, "paper": 64}
+REPLICATES: dict[Size, int] = {"small": 12, "paper": 64}
 _STUDENT: dict[str, Any] = {
     "width": 1, "activation": "relu(z)", "loss": "correlation", "geometry": "projected",
     "init": "orthogonal",
@@ -63,7 +63,7 @@ def limit(rule: str) -> xr.Dataset:
 class OptimizerCoordinates(GalleryFigure):
     """Signs, RMSprop and Adam against the flows of spread-out directions."""
 
-    title = "He3 under optimizers that treat the coordinates one by one"
+    title = "He3, coordinate by coordinate"
     sentence = (
         "Signs, RMSprop and Adam with a short memory find $\\mathrm{He}_3$ with one relu neuron in "
         "$O(d)$ steps of one sample each, as their flows for spread-out directions say; the longer "

@@ -17,12 +17,12 @@ from ...targets.training import TrainedStudent, check_decay, read_training
 from .._standardize import chunk_rows, label_scale, row_blocks, standardization
 from ._machine import Network
 
-_SHARE = 0.25  # of the largest stable step
-_ROWS = 4096  # that the curvature is estimated from
+SHARE = 0.25  # of the largest stable step
+ROWS_OF_STEP = 4096  # that the curvature is estimated from
 _INNER = 0.5  # inner step over outer step
 _RADIUS = 0.05
 _GAMMA = 0.3
-_STUDENT = tuple(field.name for field in fields(TrainedStudent))
+STUDENT = tuple(field.name for field in fields(TrainedStudent))
 
 
 class TwoLayerLearner(RegressorMixin, BaseEstimator):
@@ -87,7 +87,7 @@ class TwoLayerLearner(RegressorMixin, BaseEstimator):
         `reused` says that every update sees all rows.
         """
         rows = to_numpy(X)
-        given = {name: value for name, value in self.get_params().items() if name in _STUDENT}
+        given = {name: value for name, value in self.get_params().items() if name in STUDENT}
         student = read_training(optimizers=not reused, **given | {"batch_size": batch_size})
         if student.residual.needs_signs and not np.isin(y, (-1.0, 1.0)).all():
             raise BadData(f"{student.loss} loss needs labels -1 and 1: write 2*y - 1 for 0 and 1")
@@ -107,43 +107,17 @@ class TwoLayerLearner(RegressorMixin, BaseEstimator):
         self.mean_, self.scale_ = like(X, mean), like(X, scale)
         self._reused = reused
         if student.step_size == "auto":
-            student = _with_steps(student, _SHARE * self._stable_step(student, rows), d)
+            student = with_steps(student, SHARE * self._stable_step(student, rows), d)
             check_decay(student.eta, student.weight_decay)
         self._student = student
         if hasattr(self, "weights_"):  # of an earlier fit
             del self.weights_
         self.step_size_ = student.eta
         self.n_iter_ = 0
-        return Network(student, self._first(student, d, rng).astype(rows.dtype))
+        return Network(student, first_weights(student, d, rng).astype(rows.dtype))
 
     def _stable_step(self, student: TrainedStudent, rows: np.ndarray) -> float:
-        return stable_step(student, self._inputs(rows[:_ROWS]), reused=self._reused)
-
-    def _first(self, student: TrainedStudent, d: int, rng: np.random.Generator) -> np.ndarray:
-        """First weights (width, d)."""
-        p = student.width
-        if isinstance(student.init, tuple):
-            weights = np.array(student.init)
-            if weights.shape != (p, d):
-                raise BadData(
-                    f"init must have {d} columns, one for each feature, got an array of shape "
-                    f"{weights.shape}"
-                )
-            return weights
-        if student.init not in INITS:
-            raise BadData(
-                "init: overlaps start a theory or an engine; a learner does not know the target "
-                "and takes 'random', 'orthogonal' or an array of weights"
-            )
-        weights = rng.standard_normal((p, d))
-        if student.init == "orthogonal":
-            if p > d:
-                raise BadData(
-                    f"{p} neurons cannot be orthogonal in d = {d} dimensions; "
-                    "use init='random' or a smaller width"
-                )
-            return np.ascontiguousarray(np.linalg.qr(weights.T)[0].T)
-        return weights / np.linalg.norm(weights, axis=1, keepdims=True)
+        return stable_step(student, self._inputs(rows[:ROWS_OF_STEP]), reused=self._reused)
 
     def _store(self, X: Any, network: Network) -> None:
         """Keep what was learned; raise if the network ran away."""
@@ -169,6 +143,33 @@ class TwoLayerLearner(RegressorMixin, BaseEstimator):
         # A few neurons and, for the checks of scikit-learn, a few hundred updates.
         tags.regressor_tags.poor_score = True
         return tags
+
+
+def first_weights(student: TrainedStudent, d: int, rng: np.random.Generator) -> np.ndarray:
+    """First weights (width, d) of a student."""
+    p = student.width
+    if isinstance(student.init, tuple):
+        weights = np.array(student.init)
+        if weights.shape != (p, d):
+            raise BadData(
+                f"init must have {d} columns, one for each feature, got an array of shape "
+                f"{weights.shape}"
+            )
+        return weights
+    if student.init not in INITS:
+        raise BadData(
+            "init: overlaps start a theory or an engine; a learner does not know the target "
+            "and takes 'random', 'orthogonal' or an array of weights"
+        )
+    weights = rng.standard_normal((p, d))
+    if student.init == "orthogonal":
+        if p > d:
+            raise BadData(
+                f"{p} neurons cannot be orthogonal in d = {d} dimensions; "
+                "use init='random' or a smaller width"
+            )
+        return np.ascontiguousarray(np.linalg.qr(weights.T)[0].T)
+    return weights / np.linalg.norm(weights, axis=1, keepdims=True)
 
 
 def stable_step(student: TrainedStudent, X: np.ndarray, *, reused: bool) -> float:
@@ -209,7 +210,7 @@ def _largest_eigenvalue(X: np.ndarray, iterations: int = 12) -> float:
     return value
 
 
-def _with_steps(student: TrainedStudent, eta: float, d: int) -> TrainedStudent:
+def with_steps(student: TrainedStudent, eta: float, d: int) -> TrainedStudent:
     """The student with a step size, and the inner ones that were left open.
 
     Steps of optimizers that forget the length of a gradient are `_GAMMA` in the units of the flow.

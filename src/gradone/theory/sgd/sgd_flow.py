@@ -99,7 +99,8 @@ class SGDFlow(Theory):
         :math:`\sqrt d` times them [FL-12]. ``clip_norm`` is that of a simulation.
     covariance : mapping, optional
         Eigenvalues of the covariance of the inputs, as ``gd.dynamics.sgd`` takes them [FL-10];
-        ``block_overlap`` and ``block_norm`` are those of the weights in each block.
+        ``block_overlap`` and ``block_norm`` are those of the weights in each block. A block has
+        many dimensions in the limit: a spike of one is simulated by the engine.
     rule, inner_steps, interpolation, loss, loss_scale, geometry, weight_decay, clip
         See :class:`gradone.targets.training.TrainedStudent`.
     second_order : bool
