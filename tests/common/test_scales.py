@@ -23,6 +23,7 @@ GIVEN = {
     "layerwise": {"widths": (16, 8), "steps": 20, "rounds": 1},
     "joint_network": {"widths": (16, 8), "steps": 20},
     "online_sgd": {"width": 2},
+    "online_sgd_classifier": {"width": 2},
     "reused_batch": {"width": 2, "steps": 10},
     "neural_lofi": {"layers": 2, "n_features": 30, "readout_features": 30},
     "neural_lofi_classifier": {"layers": 2, "n_features": 30, "readout_features": 30},
