@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+import time
 
 import pytest
 import xarray as xr
@@ -175,3 +176,35 @@ def test_a_picture_of_an_unknown_kind_is_refused_before_the_work(monkeypatch, tm
     answer = runner.invoke(app, given)
     assert isinstance(answer.exception, BadData) or "a picture ends in" in answer.output
     assert "out.xyz" in f"{answer.exception} {answer.output}"
+
+
+def test_the_table_of_depth_has_all_networks_in_80_columns(monkeypatch):
+    """Would catch: its main column among what does not fit."""
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = predict("sight", "depth", "--kappa", "1.5,2.5").stdout
+    heads = next(line for line in shown.splitlines() if "three_layer" in line).split()
+    assert heads == ["lazy", "two_layer", "three_layer", "deep"]
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+def test_a_bar_appears_while_the_first_point_is_at_work(monkeypatch):
+    from gradone.base.progress import TerminalBar
+    from gradone.theory import predict as module
+
+    opened, seen = [], []
+    compute = module.predict
+
+    def slow(*arguments, **named):
+        for _ in range(400):
+            if opened:
+                break
+            time.sleep(0.01)
+        seen.append(list(opened))
+        return compute(*arguments, **named)
+
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("gradone.base.progress._PATIENCE", 0.01)
+    monkeypatch.setattr(TerminalBar, "_open", lambda bar, total: opened.append(total))
+    monkeypatch.setattr(module, "predict", slow)
+    gd.predict("z1", "random_features", alpha=[1.0, 2.0], progress=True)
+    assert seen[0] == [2]

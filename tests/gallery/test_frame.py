@@ -88,6 +88,21 @@ def test_an_interrupted_figure_goes_on_where_it_was(example, tmp_path):
     assert again.data["1"].q.item() == 1
 
 
+def test_a_bar_appears_while_the_first_piece_is_at_work(example):
+    class Watch:
+        told = []
+
+        def step(self, i, total, **scalars):
+            self.told.append((i, total, list(CALLS)))
+            return False
+
+        def close(self):
+            pass
+
+    gd.gallery.reproduce(example, progress=Watch())
+    assert Watch.told[0] == (0, 10.0, [])  # after which a bar waits two seconds
+
+
 def runs_of(kind):
     """Two runs of a learner or of an engine, as figures ask for them."""
     if kind == "sgd":

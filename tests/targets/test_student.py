@@ -46,6 +46,10 @@ def test_inner_steps_have_the_sign_of_their_rule():
     [
         ({"rule": "look_ahead", "step_size": 0.1}, "needs interpolation"),
         ({"rule": "sam_normalized", "step_size": 0.1}, "needs radius"),
+        (
+            {"rule": "adam", "step_size": 0.1},
+            r"unknown rule 'adam'; .*'look_ahead'\.$",
+        ),  # not 'sam'
         ({"rule": "k_steps", "inner_step_size": 0.1}, "inner_step_size has no meaning"),
         ({"rule": "extragradient", "inner_step_size": 0.0}, "finite number other than 0"),
         ({"step_size": "large"}, 'step_size must be a finite number > 0.*"auto" chooses'),
