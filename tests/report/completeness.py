@@ -4,6 +4,7 @@ from gradone.algorithms import ALGORITHMS
 from gradone.report.curves import fineness
 
 FEWEST = {"theory": 5, "simulation": 3}  # points of a curve, whatever the budget
+SLOW = 3  # points of a curve of which one took longer than a point may
 
 
 def shortcomings(study):
@@ -14,9 +15,17 @@ def shortcomings(study):
         if outcome.failures:
             found.append(f"{task} failed: {next(iter(outcome.failures.values()))}")
         elif not outcome.answers and not ALGORITHMS[name].with_time_to_spare:
-            found.append(f"{task} has no curve: {study.why_not(task)}")
+            # What takes too long is left out, and the report says how to get it.
+            if "with more time: gradone study" not in study.why_not(task):
+                found.append(f"{task} has no curve: {study.why_not(task)}")
+    slow = {
+        ALGORITHMS[task.partition(":")[2]].label
+        for task, outcome in study.outcomes.items()
+        if ":" in task and outcome.too_slow
+    }
     for curve in fineness(study):
-        least = FEWEST[curve.name.rpartition(", ")[2]]
+        label, _, face = curve.name.rpartition(", ")
+        least = SLOW if label in slow else FEWEST[face]
         if curve.places < least and "optimal" not in curve.name:
             found.append(f"{curve.name} has {curve.places} points")
     panels = study.panels

@@ -141,12 +141,15 @@ class ScalingLaws(GalleryFigure):
             n, last = curve.n.values[-12:], float(curve.excess_mse[-1])
             guide = 0.8 * last * (n / n[-1]) ** -rate
             slopes.append(line("", n, guide, color=color, dash="dash", width=0.9))
-        note = points("simulation", [], [], color="gray", size=3.5)
+        notes = (
+            points("simulation", [], [], color="gray", size=3.5),
+            line("predicted slope", [], [], color="gray", dash="dash", width=0.9),
+        )
         left = Chart(
             "learning curves",
             Axis("samples $n$", "log", (40, 1.2e6)),
             Axis("excess error", "log"),
-            (*lines, *slopes, *dots, note),
+            (*lines, *slopes, *dots, *notes),
             legend="below",
         )
         return Panels(self.title, (left, _diagram(data["diagram"])), self.sentence)

@@ -63,11 +63,12 @@ def limit(student: str, batch: int) -> xr.Dataset:
 class OptimizerBatches(GalleryFigure):
     """The gain of normalized gradients dies with the batch, and may change its sign on the way."""
 
-    title = "Push of a normalized gradient along the direction of He3"
+    title = r"Normalized gradients on $\mathrm{He}_3$"
     sentence = (
         "Normalized gradients push a neuron that knows nothing along the direction of "
         "$\\mathrm{He}_3$. Per sample the push of a relu dies with the batch; that of a neuron "
-        "with the activation of the target changes its sign between 4 and 64 samples."
+        "with the activation of the target changes its sign between 4 and 64 samples. The limit "
+        "is an integral over whole batches, known for up to four samples."
     )
     cites = ("joshi2024queries", "arnaboldi2024batch")
     budget = {"small": 100.0, "paper": 600.0}
@@ -91,9 +92,14 @@ class OptimizerBatches(GalleryFigure):
                 line(student, theory.n.values, theory.push.values, color=color),
                 points("", runs.n.values, runs.push.values, runs.push_err.values, color=color),
             ]
+        series += [
+            line("limit", [], [], color="gray"),
+            points(f"simulation, $d = {_D}$", [], [], color="gray"),
+        ]
+        y = Axis("push of one update along the direction")
         return Chart(
-            self.title, Axis("batch size", "log"), Axis("push of one update"), tuple(series),
-            caption=self.sentence,
+            self.title, Axis("batch size", "log"), y, tuple(series), caption=self.sentence,
+            legend="below",
         )  # fmt: skip
 
     def claims(self, data: Data) -> list[Claim]:

@@ -79,7 +79,7 @@ def limit(rule: str) -> xr.Dataset:
 class OptimizerEscape(GalleryFigure):
     """Which optimizers leave the information exponent without repeating data: He3, six rules."""
 
-    title = "He3 under six optimizers"
+    title = r"$\mathrm{He}_3$ under six optimizers"
     sentence = (
         "One relu neuron sees each sample of $\\mathrm{He}_3$ once. Plain SGD, with momentum or "
         "without, keeps an overlap that vanishes with $d$; normalized or clipped gradients, Huber "
@@ -109,10 +109,14 @@ class OptimizerEscape(GalleryFigure):
                 line(rule, x, theory.overlap.values, color=color),
                 points("", x, runs.overlap.values, runs.overlap_err.values, color=color),
             ]
+        series += [
+            line("flow", [], [], color="gray"),
+            points("simulation", [], [], color="gray"),
+        ]
         return Chart(
             self.title, Axis("dimension $d$", "log"),
-            Axis("size of the overlap after $15\\,d$ steps", range=(0, 1)), tuple(series),
-            caption=self.sentence,
+            Axis("size of the overlap after $15\\,d$ steps", range=(-0.02, 1)), tuple(series),
+            caption=self.sentence, legend="right",
         )  # fmt: skip
 
     def claims(self, data: Data) -> list[Claim]:

@@ -150,12 +150,25 @@ class SgdExponents(GalleryFigure):
                 line(f"steps / {words}", d, theory.steps.values / units, color=color),
                 points("", d, y / units, yerr / units, color=color),
             ]
+        keys = (line("theory", [], [], color="gray"), points("simulation", [], [], color="gray"))
         x = Axis("dimension $d$", "log")
         return Panels(
             self.title,
             (
-                Chart("", x, Axis("steps to overlap 1/2", "log"), tuple(plain)),
-                Chart("", x, Axis("in the unit of the exponent", range=(0, None)), tuple(scaled)),
+                Chart(
+                    "steps",
+                    x,
+                    Axis("steps to overlap 1/2", "log"),
+                    (*plain, *keys),
+                    legend="below",
+                ),
+                Chart(
+                    "in the unit of each exponent",
+                    x,
+                    Axis("steps to overlap 1/2, in units", range=(0, None)),
+                    (*scaled, *keys),
+                    legend="below",
+                ),
             ),
             caption=self.sentence,
         )

@@ -70,7 +70,8 @@ class SgdStaircase(GalleryFigure):
     title = "A staircase in time"
     sentence = (
         "One pass of SGD on $h_1 + \\mathrm{He}_3(h_1) h_2 + \\mathrm{He}_3(h_2) h_3$ finds $h_1$ "
-        "first; only then is $h_2$ visible, and only then $h_3$."
+        "first; only then is $h_2$ visible, and only then $h_3$, which in finite dimension some "
+        "runs find later than the limit."
     )
     cites = ("abbe2022merged", "abbe2023leap", "saad1995online")
     budget = {"small": 100.0, "paper": 1200.0}
