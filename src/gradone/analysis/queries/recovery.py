@@ -21,7 +21,7 @@ import numpy as np
 from ...calculus.sobol import SobolSequence, gaussian_points
 from ...channels.conditional.gram import average
 from ...channels.conditional.labels import simpler_label
-from ...channels.conditional.slicing import sliced_grams
+from ...channels.conditional.slicing import label_rounding, sliced_grams
 from ...targets.language.coordinates import rewrite
 from ...targets.language.evaluate import evaluate_columns
 from ...targets.language.expression import Expression
@@ -52,10 +52,10 @@ def _moves_upwards(label: Node, r: int, dim: int, q: float, alpha: float) -> boo
     """Whether the overlap grows from q [LE-2]."""
     sequence = SobolSequence(dim, np.random.default_rng(1618))
     omegas = math.sqrt(q) * gaussian_points(sequence.draw(_NODES))
-    gap = 0.0
+    gap, rounding = 0.0, label_rounding(label, r)
     for points in (_FEW, _POINTS):
         functions = [_partly_known(label, q, seen) for seen in omegas]
-        grams = [sliced_grams(g, r, [1], points=points)[1] for g in functions]
+        grams = [sliced_grams(g, r, [1], points=points, rounding=rounding)[1] for g in functions]
         mean = average(grams, np.full(_NODES, 1 / _NODES))
         strength = mean.functional(
             lambda m: float(np.linalg.eigvalsh(m[:dim, :dim])[0]), slope=float(dim)

@@ -26,6 +26,7 @@ from ...calculus.hermite import (
 )
 from ...calculus.line import gauss_legendre
 from ...calculus.monotone import Family, MonotonePieces, inverse, monotone_pieces
+from ...targets.language.rounding import ROUNDINGS, with_rounding
 from .gram import OutputGram
 from .label import Grams, Label
 
@@ -86,9 +87,14 @@ class Branches:
     def grams(label: Label, orders: Sequence[int]) -> Grams | None:
         """Matrices T_k; None if the function has too many branches."""
         f, slope = label.f, label.f.derivative()
-        return branch_grams(
-            lambda z: f(z[..., None]), lambda z: slope(z[..., None]), f.kinks, orders
+        (found,) = family_grams(
+            lambda _, z: f(z[..., None]),
+            lambda _, z: slope(z[..., None]),
+            [f.kinks],
+            orders,
+            rounding=lambda _, z: with_rounding(f.tree, lambda i: z)[1],
         )
+        return found
 
 
 def branch_grams(
@@ -132,6 +138,7 @@ def family_grams(
     is_even: bool = False,
     tolerance: float = 0.0,
     budget: RootBudget | None = None,
+    rounding: Family | None = None,
 ) -> list[Grams | None]:
     r"""Matrices :math:`T_k` (1 x 1) of many functions of one variable, each on its own [OG-1].
 
@@ -154,6 +161,8 @@ def family_grams(
     budget : RootBudget, optional
         What may be spent, by this family and by others. If it does not pay for every rule, a
         tolerance of 1e-5 is enough; then it pays for the cheapest members first.
+    rounding : callable, optional
+        ``(members, points) -> errors`` of the values.
 
     Notes
     -----
@@ -176,7 +185,7 @@ def family_grams(
         decades = [math.ceil(math.log10(w)) for w in weight]
         reach = np.array([line_end(max(seen), _ENOUGH / 100, decade) for decade in decades])
         pieces = monotone_pieces(g, breaks, reach, is_half=is_even)
-        panels = _panels(g, slope, pieces)
+        panels = _panels(g, slope, pieces, rounding)
         is_whole = len(np.unique(pieces.member[panels.piece])) == len(np.unique(pieces.member))
         if is_whole and sum(_NODES) * int(panels.roots.sum()) <= share:
             break
@@ -213,14 +222,16 @@ class _Panels(NamedTuple):
         return _Panels(np.tile(self.piece, 2), low, high, np.tile(self.roots, 2))
 
 
-def _panels(g: Family, slope: Family, pieces: MonotonePieces) -> _Panels:
+def _panels(
+    g: Family, slope: Family, pieces: MonotonePieces, rounding: Family | None
+) -> _Panels:
     """Bands of values, each followed along the piece that carries most of its mass.
 
     Roots appear and disappear at the values at the ends of pieces: between two such values their
     number does not change. As one piece of each band is enough, the work grows with the number of
     pieces times that of different extrema. Panels are at most 1.5 long.
     """
-    piece, low, high, band = _segments(g, slope, pieces)
+    piece, low, high, band = _segments(g, slope, pieces, rounding)
     order = np.lexsort((-_mass(low, high), band))
     heaviest = order[np.unique(band[order], return_index=True)[1]]
     index, edges = [np.zeros(0, dtype=np.int64)], [np.zeros((2, 0))]
@@ -235,7 +246,7 @@ def _panels(g: Family, slope: Family, pieces: MonotonePieces) -> _Panels:
 
 
 def _segments(
-    g: Family, slope: Family, pieces: MonotonePieces
+    g: Family, slope: Family, pieces: MonotonePieces, rounding: Family | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Parts of all pieces between critical values: piece, low and high end, number of the band.
 
@@ -243,9 +254,15 @@ def _segments(
     """
     tables, offset = [np.zeros((5, 0))], 0
     members = int(pieces.member.max(initial=0)) + 1
+    errors = None
+    if rounding is not None and len(pieces.ends):
+        at = np.repeat(pieces.member, 2)
+        errors = rounding(at, pieces.ends.ravel()).reshape(-1, 2)
     for member in np.unique(pieces.member):
         own = np.flatnonzero(pieces.member == member)
-        critical = _different(pieces.values[own], _rounding(pieces, own))
+        critical = _different(
+            pieces.values[own], _usual_rounding(pieces, own) if errors is None else errors[own]
+        )
         ends = np.searchsorted((critical[1:] + critical[:-1]) / 2, pieces.values[own])
         levels = np.arange(len(critical))
         bottom, top = ends.min(axis=1)[:, None], ends.max(axis=1)[:, None]
@@ -266,18 +283,20 @@ def _segments(
     return piece[inner], low, high, band[inner]
 
 
-def _rounding(pieces: MonotonePieces, own: np.ndarray) -> float:
-    """Difference of two values of a function that rounding explains, however small they are."""
+def _usual_rounding(pieces: MonotonePieces, own: np.ndarray) -> np.ndarray:
+    """Errors of the values at the ends, if nothing better is known."""
     part = slice(pieces.first[own[0]], pieces.first[own[-1] + 1])
     is_likely = np.abs(pieces.z[part]) < 1
-    return 1e-2 * _SAME * float(np.abs(pieces.y[part][is_likely]).max(initial=0.0))
+    size = float(np.abs(pieces.y[part][is_likely]).max(initial=0.0))
+    return np.full(pieces.values[own].shape, 1e-3 * _SAME * size)
 
 
-def _different(values: np.ndarray, rounding: float) -> np.ndarray:
+def _different(values: np.ndarray, errors: np.ndarray) -> np.ndarray:
     """Values in increasing order, those that differ by rounding only once."""
-    ordered = np.unique(values)
-    apart = np.diff(ordered) > _SAME * np.abs(ordered[1:]) + rounding
-    return ordered[np.concatenate([[True], apart])]
+    order = np.argsort(values, axis=None)
+    ordered, error = values.ravel()[order], errors.ravel()[order]
+    gap = _SAME * np.abs(ordered[1:]) + ROUNDINGS * np.maximum(error[1:], error[:-1])
+    return ordered[np.concatenate([[True], np.diff(ordered) > gap])]
 
 
 def _mass(low: np.ndarray, high: np.ndarray) -> np.ndarray:

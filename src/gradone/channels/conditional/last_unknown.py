@@ -14,6 +14,7 @@ from ...calculus.monotone import Family
 from ...targets.language.derivative import derivative
 from ...targets.language.expression import Expression
 from ...targets.language.moving import moving_breaks, values_at
+from ...targets.language.rounding import with_rounding
 from ...targets.language.structure import parity
 from ...targets.language.tree import Node, variables
 from .branches import family_grams
@@ -99,6 +100,11 @@ def _hardly_varies(tree: Node, known: np.ndarray) -> np.ndarray:
         return np.ptp(values, axis=1) <= 1e-11 * np.maximum(1.0, np.abs(values).max(axis=1))
 
 
+def _rounding_at(tree: Node, known: np.ndarray, t: np.ndarray) -> np.ndarray:
+    last = known.shape[1] + 1
+    return with_rounding(tree, lambda i: t if i == last else known[:, i - 1])[1]
+
+
 def _grams(
     tree: Node,
     noise: float,
@@ -126,6 +132,7 @@ def _grams(
             is_even=is_even,
             tolerance=effort.tolerance,
             budget=effort.budget,
+            rounding=lambda i, t: _rounding_at(tree, known[i], t),
         )
     effort.budget.left -= _OTHERWISE * grams.count(None)
     found = [

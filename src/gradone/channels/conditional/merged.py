@@ -1,9 +1,10 @@
 r"""How much may be hidden where different labels round to the same number.
 
 Where a label moves by less than its rounding error, a computation sees one label c in place of
-many. By Jensen's inequality that hides something of the matrices [OG-1], at most
+many. By Jensen's inequality that hides something of the matrices [OG-1], by the law of total
+variance at most
 
-.. math:: \mathbb{E}[\mathrm{Var}(\mathrm{he}_\beta(z)\,|\,c)\, \mathbb{1}\{z \in M\}],
+.. math:: \mathbb{E}[\mathrm{Var}(\mathrm{he}_\beta(z)\,|\,c, z_U)\, \mathbb{1}\{z \in M\}],
           \qquad [ME-1]
 
 with M the set of such places: nothing where all of them are close to each other.
@@ -11,6 +12,7 @@ with M the set of such places: nothing where all of them are close to each other
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -18,18 +20,18 @@ import numpy as np
 
 from ...calculus.embedding import order_indices
 from ...calculus.hermite import hermite_table
+from ...targets.language.evaluate import evaluate_columns
 from ...targets.language.pieces import Pieces
-from ...targets.language.polynomials import polynomial_of
-from ...targets.language.rounding import with_rounding
+from ...targets.language.rounding import ROUNDINGS, with_rounding
 from ...targets.language.structure import is_piecewise_constant
-from ...targets.language.tree import Node
+from ...targets.language.tree import Node, variables
 from .gram import OutputGram
 from .label import Grams
-from .slice_points import wide_points
+from .slice_points import wide_points, wide_weight
+from .slicing import DIGITS
 
 _STEP = 1e-2  # places closer than this need not be told apart
-_ROUNDINGS = 10.0
-_GRID, _REACH, _POINTS = 4001, 9.0, 1 << 12
+_REACH, _POINTS, _TOGETHER = 9.0, 1 << 12, 1 << 6
 
 
 def with_merged_labels(grams: Grams, label: Node, unknown: Sequence[int], r: int) -> Grams:
@@ -46,45 +48,58 @@ def with_merged_labels(grams: Grams, label: Node, unknown: Sequence[int], r: int
     r : int
         Number of variables.
     """
-    if polynomial_of(label, r) is not None or is_piecewise_constant(label):
+    if is_piecewise_constant(label):
         return grams
-    z, weight = _points(r)
+    z, weight, node = _places(r, tuple(sorted(set(variables(label)) - set(unknown))))
     direction = np.random.default_rng(2718).standard_normal(z.shape)
     moved = z + _STEP * np.where(np.isin(np.arange(1, r + 1), unknown)[:, None], direction, 0.0)
     value, error = (
         np.broadcast_to(x, weight.shape) for x in with_rounding(label, lambda i: z[i - 1])
     )
-    after, _ = with_rounding(label, lambda i: moved[i - 1])
-    is_merged = np.abs(after - value) < _ROUNDINGS * error
+    after = evaluate_columns(label, lambda i: moved[i - 1])
+    width = np.maximum(ROUNDINGS * error, DIGITS * np.abs(value))
+    is_merged = np.abs(after - value) <= width
     if is_merged.any():  # true constants are one label
         at = np.flatnonzero(is_merged)
         is_merged[at] = np.isnan(Pieces(label, r).constants(z[:, at].T))
     if not is_merged.any():
         return grams
-    groups = _groups(value[is_merged], _ROUNDINGS * error[is_merged])
+    groups = _groups(value[is_merged], width[is_merged], node[is_merged])
     at, weight = z[:, is_merged], weight[is_merged]
     return {k: _widened(gram, k, at, weight, groups, unknown) for k, gram in grams.items()}
 
 
-def _groups(value: np.ndarray, width: np.ndarray) -> np.ndarray:
+def _groups(value: np.ndarray, width: np.ndarray, node: np.ndarray) -> np.ndarray:
     """Number of the label that each place is seen to have: values that overlap are one."""
-    order = np.argsort(value)
-    top = np.maximum.accumulate((value + width)[order])
-    is_new = np.append(False, (value - width)[order][1:] > top[:-1])
+    order = np.lexsort((value, node))
+    low, high, node = (value - width)[order], (value + width)[order], node[order]
+    is_new = np.append(True, np.diff(node) > 0)
+    for first, last in itertools.pairwise([*np.flatnonzero(is_new), len(node)]):
+        top = np.maximum.accumulate(high[first:last])
+        is_new[first + 1 : last] = low[first + 1 : last] > top[:-1]
     groups = np.empty(len(value), dtype=np.int64)
-    groups[order] = np.cumsum(is_new)
+    groups[order] = np.cumsum(is_new) - 1
     return groups
 
 
 @lru_cache(maxsize=8)
-def _points(r: int) -> tuple[np.ndarray, np.ndarray]:
-    """Points (r, n) that see the tails as well, and weights whose sum is one."""
+def _places(r: int, known: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Points (r, n) that see the tails as well, weights whose sum is one, and what is known.
+
+    Many points share the values of the known variables: only their labels are compared.
+    """
+    node = np.zeros(_POINTS, dtype=np.int64)
     if r == 1:
-        z = np.linspace(-_REACH, _REACH, _GRID)
-        weight = np.exp(-0.5 * z * z)
-        return z[None], weight / weight.sum()
-    cloud = wide_points(r, _POINTS, range(1), 0)
-    return cloud.z, cloud.weight / cloud.weight.sum()
+        z = np.linspace(-_REACH, _REACH, _POINTS)[None]
+        weight = np.exp(-0.5 * z[0] ** 2)
+    else:
+        z = wide_points(r, _POINTS, range(1), 0).z.copy()
+        if known:
+            node = np.arange(_POINTS) // _TOGETHER
+            rows = [i - 1 for i in known]
+            z[rows] = z[rows][:, node]  # the first of the sequence, which are spread evenly
+        weight = wide_weight(z)
+    return z, weight / weight.sum(), node
 
 
 def _widened(
@@ -97,12 +112,16 @@ def _widened(
 ) -> OutputGram:
     q = next(q for q in range(1, len(unknown) + 1) if len(order_indices(q, k)) == len(gram.value))
     tables = [hermite_table(z[i - 1], k) for i in unknown[:q]]
-    rows = [
-        np.prod([table[b] for table, b in zip(tables, beta, strict=True)], axis=0)
-        for beta in order_indices(q, k)
-    ]
-    mass = np.bincount(groups, weight)
-    means = [(np.bincount(groups, weight * row) / mass)[groups] for row in rows]
-    gaps = [row - mean for row, mean in zip(rows, means, strict=True)]
-    hidden = np.sqrt(np.array([weight @ gap**2 for gap in gaps]))
+    rows = np.array(
+        [
+            np.prod([table[b] for table, b in zip(tables, beta, strict=True)], axis=0)
+            for beta in order_indices(q, k)
+        ]
+    )
+    # Compared with the mean over the others of its label: a place alone shows no variance.
+    others = np.bincount(groups, weight)[groups] - weight
+    sums = np.array([np.bincount(groups, weight * row)[groups] for row in rows]) - weight * rows
+    is_alone = others <= 1e-9 * weight
+    gaps = rows - np.where(is_alone, 0.0, sums / np.where(is_alone, 1.0, others))
+    hidden = np.sqrt(gaps**2 @ weight)
     return OutputGram(gram.value, gram.bias + np.outer(hidden, hidden), gram.replicates)

@@ -51,8 +51,13 @@ def _kept_points(dim: int, n: int, which: range) -> Cloud:
 def _new_points(dim: int, n: int, which: range, scramble: int) -> Cloud:
     sequences = [SobolSequence(dim, np.random.default_rng([_SEED, i, scramble])) for i in which]
     z = _SCALE * gaussian_points(np.concatenate([s.draw(n).T for s in sequences], axis=1))
-    weight = np.exp(-0.5 * (1 - _SCALE**-2) * np.einsum("rn,rn->n", z, z)).reshape(-1, n)
+    weight = wide_weight(z).reshape(-1, n)
     return Cloud(z, (weight / weight.mean(axis=1, keepdims=True)).ravel())
+
+
+def wide_weight(z: np.ndarray) -> np.ndarray:
+    """Weights of points (dim, m) of the wide Gaussian under the standard one, up to a factor."""
+    return np.exp(-0.5 * (1 - _SCALE**-2) * np.einsum("rn,rn->n", z, z))
 
 
 def order_indices(r: int, orders: Sequence[int]) -> np.ndarray:

@@ -14,9 +14,12 @@ import numpy as np
 
 from ...calculus.smoothing import smoothing_filter
 from ...targets.language.evaluate import evaluate_columns
+from ...targets.language.polynomials import polynomial_of
+from ...targets.language.rounding import noise_level
+from ...targets.language.tree import Node
 from .gram import OutputGram
 from .label import Grams, Label
-from .quantile_cells import first_points, sums_below, sums_over_cells
+from .quantile_cells import sums_below, sums_over_cells
 from .slice_points import (
     MAX_KEPT,
     REPLICATES,
@@ -35,6 +38,9 @@ _AT_JUMPS, _ELSEWHERE = _WIDTHS + 1 / _WIDTHS, _WIDTHS**2
 _RULE = np.linalg.solve([np.ones(3), _AT_JUMPS, _ELSEWHERE], [1.0, 0.0, 0.0])
 _MAX_BINS = 1 << 14
 _TOGETHER = 1 << 14
+_UNUSED_BITS = 15  # of the 52 of a number
+DIGITS = 2.0 ** (_UNUSED_BITS - 52)  # what is left, eleven digits
+_LOOKED_AT = 512  # places that show how large rounding is
 
 Function = Callable[[Sequence[np.ndarray]], np.ndarray]
 _Products = tuple[np.ndarray, np.ndarray]  # a matrix, and the same with each replicate left out
@@ -59,7 +65,16 @@ class Slices:
             noise=label.noise,
             points=label.points,
             scramble=label.scramble,
+            rounding=label_rounding(tree, label.f.r),
         )
+
+
+def label_rounding(tree: Node, r: int) -> float:
+    """Size below which labels may be nothing but rounding; a polynomial is constant nowhere."""
+    if polynomial_of(tree, r) is not None:
+        return 0.0
+    z = wide_points(r, _LOOKED_AT, range(1), 0).z
+    return noise_level(tree, lambda i: z[i - 1])
 
 
 def sliced_grams(
@@ -70,6 +85,7 @@ def sliced_grams(
     noise: float = 0.0,
     points: int = 1 << 19,
     scramble: int = 0,
+    rounding: float = 0.0,
 ) -> Grams:
     r"""Matrices :math:`T_k` [OG-1] of any function of r variables, with or without noise.
 
@@ -87,6 +103,8 @@ def sliced_grams(
         Function values in all, over sixteen replicates.
     scramble : int
         Other values give independent points: errors of different problems then average out.
+    rounding : float
+        Smaller outputs count as zero.
 
     Notes
     -----
@@ -112,7 +130,7 @@ def sliced_grams(
     groups = [range(first, first + size) for first in range(0, REPLICATES, size)]
     clouds = [wide_points(r + (noise > 0), n, group, scramble) for group in groups]
     pairs = [(cloud, turn) for cloud in clouds for turn in turned]
-    outputs = _without_rounding([_values(g, *pair).reshape(size, n) for pair in pairs])
+    outputs = [_without_rounding(_values(g, *pair).reshape(size, n), rounding) for pair in pairs]
     # Features of one group at a time: all of them would not fit any cache.
     rows = (point_features(c, r, tuple(orders)).reshape(-1, size, n) for c in clouds)
     features = (row for row in rows for _ in turned)
@@ -152,16 +170,16 @@ def _together(sums: np.ndarray, turned: Sequence[Turn]) -> np.ndarray:
     return np.mean([turn.action @ parts[:, i] for i, turn in enumerate(turned)], axis=0)
 
 
-def _without_rounding(outputs: list[np.ndarray]) -> list[np.ndarray]:
-    """The same arrays with eleven digits: values that differ by rounding only are one atom.
+def _without_rounding(y: np.ndarray, rounding: float) -> np.ndarray:
+    """The same outputs with eleven digits: values that differ by rounding only are one atom.
 
     Where a target is constant the last bits of its value still depend on z, and would reveal it.
     """
-    size = float(np.median(np.abs(first_points(outputs)))) or 1.0
-    largest = max(float(np.abs(y).max()) for y in outputs) or 1.0
-    # Rounding multiplies by a power of ten, which must not overflow.
-    digits = min(11 - int(np.floor(np.log10(size))), 300 - int(np.ceil(np.log10(largest))))
-    return [np.round(y, digits, out=y) for y in outputs]
+    y[np.abs(y) <= rounding] = 0.0
+    bits = y.view(np.int64)
+    bits += 1 << (_UNUSED_BITS - 1)
+    bits &= -1 << _UNUSED_BITS
+    return y
 
 
 def _all_slices(below: np.ndarray, width: int, blocks: Sequence[slice]) -> list[_Products]:

@@ -11,7 +11,8 @@ from .evaluate import evaluate_columns
 from .functions import FUNCTIONS, hermite_polynomial, rebuild
 from .tree import Call, Node, Power, Product, Quotient, Sum, Variable, steps
 
-_EPS = float(np.finfo(float).eps)
+_EPS, _TINY = float(np.finfo(float).eps), float(np.finfo(float).tiny)
+ROUNDINGS = 10.0  # errors of two values that are the same for all we know
 
 
 def with_rounding(node: Node, column: Callable[[int], np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
@@ -33,6 +34,22 @@ def with_rounding(node: Node, column: Callable[[int], np.ndarray]) -> tuple[np.n
     return known[-1]
 
 
+def noise_level(node: Node, column: Callable[[int], np.ndarray]) -> float:
+    """Size up to which values of a node may be nothing but rounding, as far as the places show.
+
+    Examples
+    --------
+    >>> from gradone.targets.language.parser import parse
+    >>> z = np.linspace(-3, 3, 100)
+    >>> level = noise_level(parse("abs(z1) + relu(-z1) - relu(z1)"), lambda i: z)
+    >>> level < 1e-13, noise_level(parse("exp(-50*z1**2)"), lambda i: z)
+    (True, 0.0)
+    """
+    value, error = with_rounding(node, column)
+    is_noise = (np.abs(value) <= ROUNDINGS * error) & np.isfinite(error)
+    return ROUNDINGS * float(error[is_noise].max(initial=0.0))
+
+
 def _with_rounding(
     part: Node, parts: list[tuple[np.ndarray, np.ndarray]], column: Callable[[int], np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -41,7 +58,7 @@ def _with_rounding(
         value = np.asarray(evaluate_columns(part, column), dtype=np.float64)
         return value, 0.0 * value if isinstance(part, Variable) else _EPS * np.abs(value)
     value = _of(part, values)
-    own = _EPS * np.abs(value)
+    own = _EPS * np.abs(value) + _TINY  # what underflows is not known at all
     match part:
         case Sum():
             return value, sum(errors) + _EPS * sum(np.abs(v) for v in values)
@@ -57,7 +74,7 @@ def _with_rounding(
             return value, own + (errors[0] + np.abs(value) * errors[1]) / np.abs(values[1])
         case Call(name=name) if FUNCTIONS[name].degree:
             sizes = np.abs(hermite_polynomial(FUNCTIONS[name].degree))
-            own = _EPS * np.polynomial.polynomial.polyval(np.abs(values[0]), sizes)
+            own = _EPS * np.polynomial.polynomial.polyval(np.abs(values[0]), sizes) + _TINY
     moved = [
         np.abs(_of(part, [v + sign * e if i == j else v for j, (v, e) in enumerate(parts)]) - value)
         for i in range(len(parts))
