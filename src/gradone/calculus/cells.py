@@ -26,7 +26,7 @@ _LEVELS = (8, 11, 16, 22, 32, 44, 64, 90)
 _MAX_NODES = 1 << 19
 _MAX_VALUES = 64
 _ROUGH = 1e-6
-_SAME = 1e-9  # relative distance of two values that differ by rounding only
+SAME = 1e-12  # difference of two values that rounding explains, in parts of the largest
 _EPS = float(np.finfo(float).eps)
 
 
@@ -124,7 +124,7 @@ def _between(edges: np.ndarray) -> np.ndarray:
 def _classes(found: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Different values in increasing order, and which of them each found number is."""
     ordered = np.unique(found)
-    new = np.diff(ordered) > _SAME * (1 + np.abs(ordered[1:]))
+    new = np.diff(ordered) > SAME * np.abs(ordered).max(initial=0.0)
     values = ordered[np.concatenate([[True], new])]
     return values, np.searchsorted((values[1:] + values[:-1]) / 2, found)
 

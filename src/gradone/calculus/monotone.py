@@ -113,18 +113,22 @@ def _pieces(
         return _pieces(g, more, reach, is_half, cut_plateaus=False)
     moving = np.flatnonzero(rise)
     here, after = moving[:-1], moving[1:]
-    turns = here[(rise[here] != rise[after]) & (of[here] == of[after]) & ~is_flat[of[here]]] + 1
+    is_turn = (rise[here] != rise[after]) & (of[here] == of[after]) & ~is_flat[of[here]]
     # What turns at every few points of the scan was not seen by it.
-    is_wild = np.bincount(member[of[turns]], minlength=len(breaks)) > _MAX_TURNS
-    turns = turns[~is_wild[member[of[turns]]]]
-    extrema = _extrema(g, member[of[turns]], z, turns)
+    is_wild = np.bincount(member[of[here[is_turn]]], minlength=len(breaks)) > _MAX_TURNS
+    is_turn &= ~is_wild[member[of[here]]]
+    # Between the two points the function may seem constant next to larger values.
+    first, last = here[is_turn], after[is_turn] + 1
+    extrema = _extrema(g, member[of[first]], z[first], z[last], rise[first])
     flat = tuple((int(member[i]), float(low[i]), float(high[i])) for i in np.flatnonzero(is_flat))
     # Ends of the pieces, and the scanned points inside of each: from `start` up to `stop`.
-    moves, near = np.flatnonzero(~is_flat & ~is_wild[member]), z[turns + np.array([[-1], [0], [1]])]
-    owner = np.append(moves, of[turns])
+    moves = np.flatnonzero(~is_flat & ~is_wild[member])
+    owner = np.append(moves, of[first])
     left, right = np.append(low[moves], extrema), np.append(high[moves], extrema)
-    start = np.append(begin[moves], turns - 1 + (near <= extrema).sum(axis=0))
-    stop = np.append(np.append(begin, len(z))[moves + 1], turns - 1 + (near < extrema).sum(axis=0))
+    start = np.append(begin[moves], _first_above(z, first, extrema, np.greater))
+    stop = np.append(
+        np.append(begin, len(z))[moves + 1], _first_above(z, first, extrema, np.greater_equal)
+    )
     from_left, from_right = np.lexsort((left, owner)), np.lexsort((right, owner))
     ends = np.column_stack([left[from_left], right[from_right]])
     span = np.column_stack([start[from_left], stop[from_right]])
@@ -183,12 +187,22 @@ def _plateaus(y: np.ndarray, of: np.ndarray, is_flat: np.ndarray) -> np.ndarray:
     return ends[(of[ends - 1] == of[ends]) & (of[ends + 1] == of[ends])]
 
 
-def _extrema(g: Family, member: np.ndarray, z: np.ndarray, turns: np.ndarray) -> np.ndarray:
-    """Positions of the extrema next to the scanned points `turns`, by golden section."""
-    if not len(turns):
+def _first_above(
+    z: np.ndarray, first: np.ndarray, limit: np.ndarray, is_above: np.ufunc
+) -> np.ndarray:
+    """Index of the first scanned point from `first` on that lies above a limit."""
+    found = first.copy()
+    while len(below := np.flatnonzero(~is_above(z[found], limit))):
+        found[below] += 1
+    return found
+
+
+def _extrema(
+    g: Family, member: np.ndarray, low: np.ndarray, high: np.ndarray, up: np.ndarray
+) -> np.ndarray:
+    """Positions of maxima (`up` = 1) and minima (-1) between two points, by golden section."""
+    if not len(member):
         return np.zeros(0)
-    low, high = z[turns - 1], z[turns + 1]
-    up = np.where(g(member, z[turns]) > (g(member, low) + g(member, high)) / 2, 1.0, -1.0)
     a, b = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
     at_a, at_b = up * g(member, a), up * g(member, b)
     for _ in range(_GOLDEN_STEPS):
@@ -216,12 +230,15 @@ def _with_values(
     place = np.arange(first[-1]) + np.repeat(span[:, 0] - 1 - first[:-1], count)
     place = np.clip(place, 0, len(z) - 1)
     knots, at_knots = z[place], y[place]
-    # A jump at an end belongs to the neighbour.
-    inner = ends + 1e-13 * (1 + np.abs(ends)) * [1, -1]
-    values = g(np.repeat(member, 2), inner.ravel()).reshape(-1, 2) if len(ends) else ends
+    values = g(np.repeat(member, 2), inside(ends).ravel()).reshape(-1, 2) if len(ends) else ends
     for end, at in enumerate((first[:-1], first[1:] - 1)):
         knots[at], at_knots[at] = ends[:, end], values[:, end]
     return MonotonePieces(member, ends, values, knots, at_knots, first, flat)
+
+
+def inside(ends: np.ndarray) -> np.ndarray:
+    """Points just inside of intervals (n, 2): a jump at an end belongs to the neighbour."""
+    return ends + 1e-13 * (1 + np.abs(ends)) * [1, -1]
 
 
 def inverse(

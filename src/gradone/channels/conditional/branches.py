@@ -25,8 +25,8 @@ from ...calculus.hermite import (
     tail_energy,
 )
 from ...calculus.line import gauss_legendre
-from ...calculus.monotone import Family, MonotonePieces, inverse, monotone_pieces
-from ...targets.language.rounding import ROUNDINGS, with_rounding
+from ...calculus.monotone import Family, MonotonePieces, inside, inverse, monotone_pieces
+from ...targets.language.rounding import ROUNDINGS, UNDERFLOW, with_rounding
 from .gram import OutputGram
 from .label import Grams, Label
 
@@ -175,6 +175,7 @@ def family_grams(
     >>> [round(float(grams[1].value[0, 0]), 9) for grams in family]
     [1.0, 0.0]
     """
+    g = _flushed(g)
     counts = np.ones(len(breaks)) if importance is None else importance
     seen = [0, *(k for k in orders if not (is_even and k % 2))]
     budget = RootBudget(_MAX_ROOTS) if budget is None else budget
@@ -201,6 +202,16 @@ def family_grams(
         else None
         for v, e, r in zip(value, error, reach.tolist(), strict=True)
     ]
+
+
+def _flushed(g: Family) -> Family:
+    """The same functions where their values are zero or have all their digits."""
+
+    def values(members: np.ndarray, z: np.ndarray) -> np.ndarray:
+        y = g(members, z)
+        return np.where(np.abs(y) < UNDERFLOW, 0.0, y)
+
+    return values
 
 
 def _gram(value: float, error: float) -> OutputGram:
@@ -257,7 +268,7 @@ def _segments(
     errors = None
     if rounding is not None and len(pieces.ends):
         at = np.repeat(pieces.member, 2)
-        errors = rounding(at, pieces.ends.ravel()).reshape(-1, 2)
+        errors = rounding(at, inside(pieces.ends).ravel()).reshape(-1, 2)
     for member in np.unique(pieces.member):
         own = np.flatnonzero(pieces.member == member)
         critical = _different(

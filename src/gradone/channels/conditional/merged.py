@@ -18,6 +18,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from ...calculus.cells import SAME
 from ...calculus.embedding import order_indices
 from ...calculus.hermite import hermite_table
 from ...targets.language.evaluate import evaluate_columns
@@ -48,8 +49,6 @@ def with_merged_labels(grams: Grams, label: Node, unknown: Sequence[int], r: int
     r : int
         Number of variables.
     """
-    if is_piecewise_constant(label):
-        return grams
     z, weight, node = _places(r, tuple(sorted(set(variables(label)) - set(unknown))))
     direction = np.random.default_rng(2718).standard_normal(z.shape)
     moved = z + _STEP * np.where(np.isin(np.arange(1, r + 1), unknown)[:, None], direction, 0.0)
@@ -57,16 +56,29 @@ def with_merged_labels(grams: Grams, label: Node, unknown: Sequence[int], r: int
         np.broadcast_to(x, weight.shape) for x in with_rounding(label, lambda i: z[i - 1])
     )
     after = evaluate_columns(label, lambda i: moved[i - 1])
-    width = np.maximum(ROUNDINGS * error, DIGITS * np.abs(value))
-    is_merged = np.abs(after - value) <= width
-    if is_merged.any():  # true constants are one label
-        at = np.flatnonzero(is_merged)
-        is_merged[at] = np.isnan(Pieces(label, r).constants(z[:, at].T))
+    size = np.abs(value)
+    width = np.maximum(
+        ROUNDINGS * error,
+        SAME * size.max() if is_piecewise_constant(label) else DIGITS * size,
+    )
+    flat = np.flatnonzero(np.abs(after - value) <= width)
+    constant = Pieces(label, r).same_constants(z[:, flat].T) if len(flat) else flat
+    groups = _groups(value[flat], width[flat], node[flat])
+    is_merged = _differ(groups, constant)
     if not is_merged.any():
         return grams
-    groups = _groups(value[is_merged], width[is_merged], node[is_merged])
-    at, weight = z[:, is_merged], weight[is_merged]
-    return {k: _widened(gram, k, at, weight, groups, unknown) for k, gram in grams.items()}
+    at, groups = flat[is_merged], groups[is_merged]
+    z, weight = z[:, at], weight[at]
+    return {k: _widened(gram, k, z, weight, groups, unknown) for k, gram in grams.items()}
+
+
+def _differ(groups: np.ndarray, constant: np.ndarray) -> np.ndarray:
+    """Which places are seen to have a label that is not one true constant."""
+    least, most = np.full((2, int(groups.max(initial=0)) + 1), -1)
+    np.maximum.at(most, groups, constant)
+    least[groups] = most[groups]
+    np.minimum.at(least, groups, constant)
+    return ((least < most) | (most < 0))[groups]
 
 
 def _groups(value: np.ndarray, width: np.ndarray, node: np.ndarray) -> np.ndarray:

@@ -38,8 +38,8 @@ _AT_JUMPS, _ELSEWHERE = _WIDTHS + 1 / _WIDTHS, _WIDTHS**2
 _RULE = np.linalg.solve([np.ones(3), _AT_JUMPS, _ELSEWHERE], [1.0, 0.0, 0.0])
 _MAX_BINS = 1 << 14
 _TOGETHER = 1 << 14
-_UNUSED_BITS = 15  # of the 52 of a number
-DIGITS = 2.0 ** (_UNUSED_BITS - 52)  # what is left, eleven digits
+_UNUSED_BITS = 9  # of the 52 of a number
+DIGITS = 2.0 ** (_UNUSED_BITS - 52)  # what is left, thirteen digits
 _LOOKED_AT = 512  # places that show how large rounding is
 
 Function = Callable[[Sequence[np.ndarray]], np.ndarray]
@@ -171,7 +171,7 @@ def _together(sums: np.ndarray, turned: Sequence[Turn]) -> np.ndarray:
 
 
 def _without_rounding(y: np.ndarray, rounding: float) -> np.ndarray:
-    """The same outputs with eleven digits: values that differ by rounding only are one atom.
+    """The same outputs with thirteen digits: values that differ by rounding only are one atom.
 
     Where a target is constant the last bits of its value still depend on z, and would reveal it.
     """

@@ -62,6 +62,24 @@ class Pieces:
         patterns, which = self._patterns(z)
         return np.array([self._constant(pattern) for pattern in patterns])[which]
 
+    def same_constants(self, z: np.ndarray) -> np.ndarray:
+        """Number of the constant piece around each point of `z` (n, r), -1 where it is none.
+
+        Pieces with the same formula have the same number: two constants that are different but
+        round to one value do not.
+        """
+        if not self.switches:
+            return np.full(len(z), -1)
+        patterns, which = self._patterns(z)
+        numbers: dict[Node, int] = {}
+        found = [
+            -1
+            if np.isnan(self._constant(pattern))
+            else numbers.setdefault(self._formula(pattern), len(numbers))
+            for pattern in patterns
+        ]
+        return np.array(found)[which]
+
     def polynomials(self, z: np.ndarray) -> tuple[Polynomial, ...] | None:
         """Polynomial around each point of `z` (n, r), None if the function is not one at all."""
         if not self.switches:

@@ -11,7 +11,8 @@ from .evaluate import evaluate_columns
 from .functions import FUNCTIONS, hermite_polynomial, rebuild
 from .tree import Call, Node, Power, Product, Quotient, Sum, Variable, steps
 
-_EPS, _TINY = float(np.finfo(float).eps), float(np.finfo(float).tiny)
+_EPS = float(np.finfo(float).eps)
+UNDERFLOW = 1e-290  # smaller values lose digits
 ROUNDINGS = 10.0  # errors of two values that are the same for all we know
 
 
@@ -58,7 +59,7 @@ def _with_rounding(
         value = np.asarray(evaluate_columns(part, column), dtype=np.float64)
         return value, 0.0 * value if isinstance(part, Variable) else _EPS * np.abs(value)
     value = _of(part, values)
-    own = _EPS * np.abs(value) + _TINY  # what underflows is not known at all
+    own = _EPS * np.abs(value) + UNDERFLOW  # what underflows is not known at all
     match part:
         case Sum():
             return value, sum(errors) + _EPS * sum(np.abs(v) for v in values)
@@ -74,7 +75,7 @@ def _with_rounding(
             return value, own + (errors[0] + np.abs(value) * errors[1]) / np.abs(values[1])
         case Call(name=name) if FUNCTIONS[name].degree:
             sizes = np.abs(hermite_polynomial(FUNCTIONS[name].degree))
-            own = _EPS * np.polynomial.polynomial.polyval(np.abs(values[0]), sizes) + _TINY
+            own = _EPS * np.polynomial.polynomial.polyval(np.abs(values[0]), sizes) + UNDERFLOW
     moved = [
         np.abs(_of(part, [v + sign * e if i == j else v for j, (v, e) in enumerate(parts)]) - value)
         for i in range(len(parts))
