@@ -18,13 +18,16 @@ from language.oracle import numpy_function
 from language.steep import draw_steep
 
 CLEARLY = 1e-3
+FEW, VISIBLY = 400, 0.01  # bins of a sample of 2^18 points: where nothing is to be seen, 0.0015
 
 
-def binned_strength(values: np.ndarray, feature: np.ndarray, weight: np.ndarray) -> float:
-    """Sum over bins of probability times squared conditional mean, at most 4000 bins."""
+def binned_strength(
+    values: np.ndarray, feature: np.ndarray, weight: np.ndarray, most: int = 4000
+) -> float:
+    """Sum over bins of probability times squared conditional mean."""
     order = np.argsort(values, kind="stable")
     y, f, w = values[order], feature[order], weight[order]
-    edge = np.append(True, (np.diff(y) > 0) & (np.diff(np.floor(4000 * np.cumsum(w))) > 0))
+    edge = np.append(True, (np.diff(y) > 0) & (np.diff(np.floor(most * np.cumsum(w))) > 0))
     bins = np.cumsum(edge) - 1
     mass, mean = np.bincount(bins, w), np.bincount(bins, w * f)
     return float((mean**2 / np.maximum(mass, 1e-300)).sum())
@@ -71,11 +74,10 @@ def assert_right_of_several(texts: list[str], r: int) -> None:
         rounded = np.round(values, 9)
         if np.ptp(rounded) == 0:
             continue
-        strengths = [binned_strength(rounded, x, weight) for x in z.T]
+        strengths = [binned_strength(rounded, x, weight, FEW) for x in z.T]
         centered = values - values.mean()
         correlations = [float(np.mean(centered * x)) ** 2 / np.var(values) for x in z.T]
-        # At most 4000 bins of 2^18 points show 4000/2^18 where nothing is to be seen.
-        if max(strengths) > 0.05:
+        if max(strengths) > VISIBLY:
             seen += 1
             assert found.generative_exponent in (1, None), text
         if max(correlations) > CLEARLY:

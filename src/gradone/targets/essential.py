@@ -53,6 +53,6 @@ def essential(expression: Expression) -> Expression:
     for origin in (np.zeros(r), others.T @ others @ np.resize(_GENERIC, r)):
         # At the origin itself the function may jump, as sign(z1)*sign(z1)*z2 does.
         found = rewrite(expression, P, origin)
-        if keeps.is_kept_by(found) and len(found.span) < typed:
+        if keeps.is_kept_by(found) and 0 < len(found.span) < typed:
             return found
     return expression

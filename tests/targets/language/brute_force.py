@@ -4,7 +4,7 @@ Nothing is known about the structure of the function. Each variable is integrate
 Gauss-Legendre panels that are halved until two rules agree. Panels begin and end where the argument
 of an abs, sign, min, ... changes its sign along the line of integration; these points are found by
 scanning that line, so curved breaks are no harder than planes, and what the scan misses is halved.
-The error is the sum of the remaining disagreements plus rounding.
+The error is the sum of the remaining disagreements plus rounding plus what lies outside of a ball.
 """
 
 import itertools
@@ -61,17 +61,18 @@ class BruteForce:
 
     def __init__(self, f: Function, switches: Switches, r: int, scale: float, budget: float):
         self.f, self.switches, self.r, self.scale, self.left = f, switches, r, scale, budget
-        self.reach = 0.0
+        self.reach, self.outside = 0.0, 0.0
 
     def moments(self, tolerance: float) -> Moments:
         """Moments to an absolute error of about ``tolerance * scale`` (scale^2 for f^2)."""
-        self.reach = self._reach(max(1e-3 * tolerance, 1e-17))
+        self.reach, self.outside = self._reach(max(1e-3 * tolerance, 1e-17))
         total, error = self._integrate([], np.ones(1), tolerance)
+        error = error + self.outside
         unit = np.array([self.scale] * (total.shape[1] - 1) + [self.scale**2])
         return Moments(indices(self.r), total[0] * unit, error[0] * unit)
 
-    def _reach(self, negligible: float) -> float:
-        """Radius of the ball outside which f^2 times the density is negligible."""
+    def _reach(self, negligible: float) -> tuple[float, float]:
+        """Radius of the ball outside which f^2 times the density is negligible; what lies there."""
         rng = np.random.default_rng(3)
         along = np.vstack([np.eye(self.r), -np.eye(self.r), rng.standard_normal((200, self.r))])
         along /= np.linalg.norm(along, axis=1, keepdims=True)
@@ -84,7 +85,10 @@ class BruteForce:
         size = values**2 + (np.abs(values) + 1) * radii**DEGREE / 5
         weight = size * np.exp(-0.5 * radii**2) * radii ** (self.r - 1)
         heavy = np.flatnonzero(weight.max(axis=0) > negligible)
-        return float(radii[min(heavy[-1] + 1, len(radii) - 1)]) if len(heavy) else 6.0
+        last = min(heavy[-1] + 1, len(radii) - 1) if len(heavy) else 0
+        # The sphere of dimension r - 1 has the measure 2 pi^(r/2)/Gamma(r/2).
+        factor = 2 / math.gamma(self.r / 2) / 2 ** (self.r / 2)
+        return float(radii[last]), float(factor * 0.5 * weight.max(axis=0)[last:].sum())
 
     def _values(self, columns: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         self.left -= len(columns[0])

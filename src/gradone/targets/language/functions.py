@@ -17,6 +17,7 @@ import numpy as np
 from ...base.arrays import apply_elementwise
 from .function import Function
 from .images import Interval, wave_image
+from .signs import certain_sign
 from .tree import (
     ONE,
     ZERO,
@@ -52,6 +53,9 @@ def call(name: str, *arguments: Node) -> Node:
         return number(function.exact(*(argument.value for argument in arguments)))  # type: ignore[attr-defined]
     if name in ("min", "max"):
         return _extremum(name, arguments)
+    # A positive argument may underflow to zero.
+    if name in ("sign", "step") and (certain := certain_sign(arguments[0])):
+        return number(certain if name == "sign" else max(certain, 0))
     return Call(name, arguments)
 
 
