@@ -3,9 +3,10 @@ r"""Honest errors where functions are steep, saturated, or narrow bumps.
 Protocol. Three hundred expressions come from the grammar of `steep`: factors up to 1e6 inside tanh,
 erf, sigmoid and exp, products, sums, compositions, kinks. For each: the mean, the mean square, the
 Hermite coefficients and the energies up to degree 4. The reference is `brute_force`, with panels
-cut where an argument takes given levels. Where that would take too long, it is scrambled Sobol
-points of scipy, sixteen scrambles of 2^18 points, with six standard errors. At least 97 % are
-covered, and no number misses by more than five times its error.
+cut where an argument takes given levels; functions of one sum, such as z1 + z2, are integrated over
+that sum alone. Where that would take too long, it is scrambled Sobol points of scipy, sixteen
+scrambles of 2^18 points, with six standard errors. At least 97 % are covered, and no number misses
+by more than five times its error.
 """
 
 import math
@@ -23,6 +24,7 @@ from .oracle import numpy_function
 from .steep import draw_steep
 from .test_honest_errors import Check, compared, reference
 
+SUMS = {"(z1 + z2)": (1.0, 1.0), "(z1 - 0.5*z2)": (1.0, -0.5), "(z1 + z2 + z3)": (1.0, 1.0, 1.0)}
 LEVELS = (-30.0, -6.0, -1.0, 0.0, 1.0, 6.0, 30.0)
 COUNT = {1: 160, 2: 90, 3: 50}
 FINEST = {1: 1e-10, 2: 1e-6, 3: 1e-4}  # what is asked of the reference, in parts of the scale
@@ -55,13 +57,38 @@ def sobol(text: str, r: int) -> Moments:
     return Moments(betas, table.mean(axis=0), error + 10 / (REPLICATES * POINTS) * largest)
 
 
+def along_a_sum(text: str, r: int, scale: float) -> Moments | None:
+    r"""Moments of a function of one sum :math:`a\cdot z`, None if it is no such function.
+
+    With the unit vector u along a, :math:`\mathrm{he}_\beta` has the projection
+    :math:`\sqrt{k!/\beta!}\,u^\beta\,\mathrm{he}_k(u\cdot z)`.
+    """
+    for form, weights in SUMS.items():
+        length = math.hypot(*weights)
+        line = text.replace(form, f"({length!r}*w)")
+        if len(weights) == r and "z" not in line:
+            break
+    else:
+        return None
+    one = reference(line.replace("w", "z1"), 1, scale, 10 * FINEST[1] * scale, LEVELS, 4 * WORK[1])
+    unit, betas = np.array(weights) / length, indices(r)
+    degrees = [sum(beta) for beta in betas]
+    factors = [
+        math.sqrt(math.factorial(k) / math.prod(map(math.factorial, beta))) * np.prod(unit**beta)
+        for k, beta in zip(degrees, betas, strict=True)
+    ]
+    at, factor = [*degrees, DEGREE + 1], np.array([*factors, 1.0])
+    return Moments(betas, factor * one.value[at], np.abs(factor) * one.error[at])
+
+
 def checks(text: str) -> list[Check]:
     expression = Expression(text)
     scale, r = math.sqrt(expression.second_moment().value), expression.r
     if not scale:  # a bump that underflows, inside a sign
         return []
     try:
-        true = reference(text, r, scale, 10 * FINEST[r] * scale, LEVELS, WORK[r])
+        true = along_a_sum(text, r, scale)
+        true = true or reference(text, r, scale, 10 * FINEST[r] * scale, LEVELS, WORK[r])
     except TooMuchWork:
         if r == 1:
             return []

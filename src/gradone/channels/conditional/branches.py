@@ -233,9 +233,7 @@ class _Panels(NamedTuple):
         return _Panels(np.tile(self.piece, 2), low, high, np.tile(self.roots, 2))
 
 
-def _panels(
-    g: Family, slope: Family, pieces: MonotonePieces, rounding: Family | None
-) -> _Panels:
+def _panels(g: Family, slope: Family, pieces: MonotonePieces, rounding: Family | None) -> _Panels:
     """Bands of values, each followed along the piece that carries most of its mass.
 
     Roots appear and disappear at the values at the ends of pieces: between two such values their
