@@ -8,6 +8,7 @@ import re
 import numpy as np
 import pytest
 
+from gradone.analysis.analyze import analyze
 from gradone.analysis.queries.learnability import _learnability
 from gradone.analysis.queries.next_stage import next_stage
 from gradone.analysis.queries.phases import Phases, largest_strength, phases
@@ -146,3 +147,12 @@ def test_a_tiny_strength_that_quadrature_sees_is_not_left_out():
     shown = re.search(r"the strength of order 4, (\d\.\d\d)\((\d)\)e-11", answer)
     assert shown is not None, answer
     assert abs(float(shown[1]) - strength * 1e11) <= int(shown[2]) * 1e-2
+
+
+@pytest.mark.parametrize("text", ["sin(100*z1)", "tanh(1000000*sin(1000*tanh(1000*sin(100*z1))))"])
+def test_a_bound_that_underflows_proves_no_zero(text):
+    """Failed before: all orders were said to vanish by symmetry, and the summary did not print."""
+    found = analyze(text)
+    assert found.summary()
+    assert found.generative_exponent is None
+    assert found.learnability is None

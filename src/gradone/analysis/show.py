@@ -52,9 +52,11 @@ def _class_sentence(a: Analysis) -> str:
     """What the class means, and what it means in practice."""
     if a.learnability is None:
         return a.queries.undecided
-    last = max((stage.matters_at for stage in a.grand_staircase), key=float)
     sentence = _CLASS_SENTENCES[a.learnability]
-    if a.learnability == "hard" or last.value < _PRACTICAL:
+    if a.learnability == "hard":
+        return sentence
+    last = max((stage.matters_at for stage in a.grand_staircase), key=float)
+    if last.value < _PRACTICAL:
         return sentence
     return f"{sentence}; practically hard: no more than a trace below {_ratio('=', last)}"
 

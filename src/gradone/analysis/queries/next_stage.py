@@ -24,6 +24,7 @@ AT_LEAST = "at least"
 _MORE_POINTS = 1 << 23
 # Zeros are believed next to a signal that exceeds what they may hide.
 _CLEARLY = {"quadrature": 1e-3, "monte_carlo": 0.2}
+_TINY = 1e-300  # a bound that underflows is no zero
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,7 @@ class _Search:
         if vanishes(self.f, self.known, k, self.latent):
             self.vanished.append(f"order {k} vanishes by symmetry")
         else:
-            most = largest_strength(self.phases, k)
+            most = max(largest_strength(self.phases, k), _TINY)
             self.hidden = max(self.hidden, most)
             self.vanished.append(f"order {k} vanishes: strength below {most:.0e}")
         return None

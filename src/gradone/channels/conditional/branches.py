@@ -265,8 +265,10 @@ def _segments(
     members = int(pieces.member.max(initial=0)) + 1
     errors = None
     if rounding is not None and len(pieces.ends):
-        at = np.repeat(pieces.member, 2)
-        errors = rounding(at, inside(pieces.ends).ravel()).reshape(-1, 2)
+        at, inner = np.repeat(pieces.member, 2), inside(pieces.ends)
+        errors = rounding(at, inner.ravel()).reshape(-1, 2)
+        # The values are those just inside of the ends.
+        errors += np.abs(slope(at, inner.ravel()).reshape(-1, 2) * (inner - pieces.ends))
     for member in np.unique(pieces.member):
         own = np.flatnonzero(pieces.member == member)
         critical = _different(

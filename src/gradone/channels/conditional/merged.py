@@ -23,6 +23,7 @@ from ...calculus.embedding import order_indices
 from ...calculus.hermite import hermite_table
 from ...targets.language.evaluate import evaluate_columns
 from ...targets.language.pieces import Pieces
+from ...targets.language.polynomials import polynomial_of
 from ...targets.language.rounding import ROUNDINGS, with_rounding
 from ...targets.language.structure import is_piecewise_constant
 from ...targets.language.tree import Node, variables
@@ -50,6 +51,8 @@ def with_merged_labels(grams: Grams, label: Node, unknown: Sequence[int], r: int
     r : int
         Number of variables.
     """
+    if polynomial_of(label, r) is not None:  # flat only around points, where all places are close
+        return grams
     z, weight, node = _places(r, tuple(sorted(set(variables(label)) - set(unknown))))
     direction = np.random.default_rng(2718).standard_normal(z.shape)
     moved = z + _STEP * np.where(np.isin(np.arange(1, r + 1), unknown)[:, None], direction, 0.0)
