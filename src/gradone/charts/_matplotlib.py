@@ -123,7 +123,7 @@ def _legend_lines(chart: Chart) -> int:
 def _legend_columns(chart: Chart) -> int:
     """As many columns as have room in one column of a paper."""
     longest = max((len(plain_text(name)) for name in listed(chart)), default=0)
-    return max(1, min(4, _CHARACTERS // (longest + 5)))
+    return max(1, min(4, _CHARACTERS // (longest + 7)))
 
 
 def draw_chart(chart: Chart, ax: Axes, letter: str = "") -> None:

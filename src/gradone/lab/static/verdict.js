@@ -48,6 +48,7 @@ async function analyze() {
   const panel = byId("panel-target");
   if (!state.target.trim()) {
     underline(new Error("Type a target, for example z1*z2, or choose one below"));
+    if (byId("about").textContent.startsWith("Computing")) byId("about").textContent = "";
     return;
   }
   panel.classList.add("stale");
