@@ -68,7 +68,7 @@ CASES = {
     "muon, momentum": (
         "z1 + z1*z2",
         {"time": [2], "width": 2, "activation": "tanh(z + 0.3)", "step_size": 0.15,
-         "optimizer": "muon", "momentum": 0.8, "batch_size": 2, "init": TWO, "points": 2**15},
+         "optimizer": "muon", "momentum": 0.8, "batch_size": 2, "init": TWO, "points": 2**16},
         0.004, [[0.4768, 0.1002, -0.5745, 0.0435, 1.2969, 0.3635, 1.3265]],
     ),
     "muon, batches of d": (

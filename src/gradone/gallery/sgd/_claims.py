@@ -180,3 +180,47 @@ def mean_field_order(target: str, **setting: Any) -> xr.Dataset:
     size = np.abs(state.overlap).max("neuron").transpose("time", "direction").values
     ratios = np.log2(size[1] / size[0])
     return found(**{f"z{k + 1}": float(ratio) for k, ratio in enumerate(ratios)})
+
+
+def push_of_batches(student: str, batches: list[int], samples: int = 1 << 16) -> xr.Dataset:
+    """Push of a normalized gradient along He3 at a neuron that knows nothing, by batch size."""
+    from .optimizer_batches import simulated
+
+    runs = {f"b_{b}": simulated(student, b, samples) for b in batches}
+    # Standard errors of 16 runs, as half-widths of 99 % intervals.
+    return found(
+        **{
+            name: Estimate(run.push.item(), 2.95 * run.push_err.item())
+            for name, run in runs.items()
+        }
+    )
+
+
+def momentum_growth(
+    target: str, activation: str, gamma: float, kappa: float, **rule: Any
+) -> xr.Dataset:
+    r"""Growth rate of a small overlap with momentum 1 - kappa/d, and the best one of all.
+
+    `measured` is that of the flow over the one of the formula, `best` the largest value of the
+    formula over a grid of (gamma, kappa) over that of plain SGD, K^2/(2V).
+    """
+    stage = linear_stage(target, activation, **rule)
+    K, V = stage.top.value, stage.variance.value
+    times = np.array([6.0, 9.0]) / kappa
+    state = predict(
+        target, "sgd_flow", time=times, width=1, activation=activation, step_size=gamma,
+        momentum_rate=kappa, geometry="projected", init={"M": [[1e-4]]}, **rule,
+    )  # fmt: skip
+    growth = float(np.diff(np.log(state.overlap.values[:, 0, 0]))[0] / np.diff(times)[0])
+    steps, rates = np.meshgrid(np.geomspace(1e-2, 1e3, 400), np.geomspace(1e-3, 1e5, 400))
+    return found(
+        measured=growth / float(_momentum_rate(np.array(gamma), np.array(kappa), K, V)),
+        best=float(_momentum_rate(steps, rates, K, V).max()) / (K * K / (2 * V)),
+    )
+
+
+def _momentum_rate(gamma: np.ndarray, kappa: np.ndarray, K: float, V: float) -> np.ndarray:
+    """Growth rate of the overlap of a projected neuron, of order two."""
+    s = kappa / 2 * (np.sqrt(1 + 2 * gamma**2 * V / kappa) - 1)
+    rate: np.ndarray = np.sqrt((kappa - s) ** 2 / 4 + gamma * kappa * K) - (kappa + s) / 2
+    return rate
