@@ -41,6 +41,22 @@ def test_a_cut_analysis_is_not_remembered_for_a_longer_budget():
     assert seconds(text)[1].generative_exponent == 2
 
 
+def test_a_hierarchical_analysis_stops_when_its_budget_is_spent():
+    """Took 40 seconds before."""
+    outer = "+".join(f"abs(h-{i}/7)" for i in range(1, 40))
+    inner = "+".join(f"abs(z-{i}/7)-abs(z+{i}/7)" for i in range(1, 30))
+    target = gd.Sight(outer=outer, inner=inner)
+    with pytest.raises(gd.TooLarge, match="take more than"):
+        gd.analyze(target, budget=1e-3)
+    began = time.process_time()
+    found = gd.analyze(target, budget=2.0)
+    text = found.summary()
+    assert time.process_time() - began < 2.0 + LATE
+    assert found.information_exponent == 1
+    assert "undecided: 1 seconds of processor time were spent" in text
+    assert found.plateaus["deep"] == ()
+
+
 def test_many_kinks_take_no_budget():
     """Took 54 seconds before."""
     used, found = seconds("+".join(f"abs(z1-{i}/7)" for i in range(1, 70)))

@@ -249,6 +249,8 @@ def analyze(
     >>> round(float(a.weak_threshold), 6), a.staircase
     (0.5, ())
     """
+    if not budget > 0:
+        raise BadData(f"budget is a positive number of seconds, got {budget!r}")
     if isinstance(target, str):
         target = Target(target)
     if isinstance(target, OnInputs):
@@ -262,14 +264,12 @@ def analyze(
     if isinstance(target, HierarchicalTarget):
         from .analyze_hierarchical import analyze_hierarchical
 
-        return analyze_hierarchical(target)
+        return analyze_hierarchical(target, budget)
     if not isinstance(target, Target):
         raise BadData(
             f"analyze takes a target or its text, got {type(target).__name__}; "
             'write gd.analyze("He2(z1) + z2")'
         )
-    if not budget > 0:
-        raise BadData(f"budget is a positive number of seconds, got {budget!r}")
     leaps = leap_record(target.regression, MAX_ORDER, budget * LEAP_SECONDS / BUDGET)
     queries = learnability(target.joint, target.noise, target.q, budget * QUERY_SECONDS / BUDGET)
     return Analysis(target, leaps, queries, staircase(leaps))

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import html
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from ..base.budget import BudgetSpent, processor_budget
+from ..base.errors import TooLarge
 from ..targets.hierarchical import HierarchicalTarget
 from .depth import (
     LEARNERS,
@@ -31,6 +34,8 @@ class HierarchicalAnalysis:
         What was analyzed.
     levels : LevelExponents
         Information exponents of the outer and inner functions, and compositional ones.
+    budget : float
+        Seconds of processor time for the plateaus; what is not known by then is left out.
 
     Examples
     --------
@@ -42,6 +47,7 @@ class HierarchicalAnalysis:
 
     target: HierarchicalTarget
     levels: LevelExponents
+    budget: float = math.inf
 
     @property
     def information_exponent(self) -> int | None:
@@ -60,8 +66,15 @@ class HierarchicalAnalysis:
 
     @cached_property
     def plateaus(self) -> dict[str, tuple[PlateauStep, ...]]:
-        """Error that is left against log n / log d, for each kind of learner."""
-        return {learner: plateau_steps(self.target, learner) for learner in LEARNERS}
+        """Error that is left against log n / log d, for each kind of learner.
+
+        Empty where the budget did not pay for it.
+        """
+        found: dict[str, tuple[PlateauStep, ...]] = dict.fromkeys(LEARNERS, ())
+        with suppress(BudgetSpent), processor_budget(self.budget):
+            for learner in LEARNERS:
+                found[learner] = plateau_steps(self.target, learner)
+        return found
 
     def summary(self, *, heading: bool = True) -> str:
         """One screen of text, with or without the target itself."""
@@ -73,6 +86,7 @@ class HierarchicalAnalysis:
         lines += ["", "Error left when n passes d^kappa"]
         for learner, steps in self.plateaus.items():
             path = "  ".join(f"{s.kappa:.3g}: {s.error.value:.4g}" for s in steps)
+            path = path or f"undecided: {self.budget:.3g} seconds of processor time were spent"
             lines.append(f"  {_name(learner):30s}{path}")
         lines += ["", "Assumptions of the theorem (ReLU network)"]
         lines += [f"  {c.id:4s}{c.verdict:18s}{c.why}" for c in self.checklist]
@@ -145,6 +159,19 @@ def _power(exponent: float) -> str:
     return f"d^{exponent:.4g}" if math.isfinite(exponent) else "no power of d is enough"
 
 
-def analyze_hierarchical(target: HierarchicalTarget) -> HierarchicalAnalysis:
-    """Analysis of a hierarchical target; :func:`gradone.analyze` calls it."""
-    return HierarchicalAnalysis(target, level_exponents(target))
+def analyze_hierarchical(
+    target: HierarchicalTarget, budget: float = math.inf
+) -> HierarchicalAnalysis:
+    """Analysis of a hierarchical target; :func:`gradone.analyze` calls it.
+
+    Half of the budget may be spent on the exponents, without which nothing else can be said.
+    """
+    try:
+        with processor_budget(budget / 2):
+            levels = level_exponents(target)
+    except BudgetSpent:
+        raise TooLarge(
+            f"the exponents of {target!r} take more than {budget / 2:.3g} seconds of processor "
+            "time. Use simpler outer and inner functions, or analyze(..., budget=...)"
+        ) from None
+    return HierarchicalAnalysis(target, levels, budget / 2)

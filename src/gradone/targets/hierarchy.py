@@ -6,6 +6,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, field, fields
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -80,11 +81,11 @@ class HierarchicalTarget(Sampled):
     @staticmethod
     def _canonical_part(name: str, value: Any) -> Any:
         if name == "outer":
-            return Expression(value, letter="h").canonical
+            return _canonical(value, "h")
         if name == "inner":
-            return Expression(value).canonical
+            return _canonical(value, "z")
         if name == "inners":
-            return [Expression(text).canonical for text in value]
+            return [_canonical(text, "z") for text in value]
         return _lists(value) if isinstance(value, tuple) else value
 
     @property
@@ -139,6 +140,11 @@ class HierarchicalTarget(Sampled):
 
 def _rebuild(kind: type[HierarchicalTarget], values: dict[str, Any]) -> HierarchicalTarget:
     return kind(**values)
+
+
+@lru_cache(maxsize=256)  # hashes and comparisons of targets ask for it again and again
+def _canonical(text: str, letter: str) -> str:
+    return Expression(text, letter=letter).canonical
 
 
 def _lists(value: Any) -> Any:
