@@ -70,7 +70,7 @@ LIMITS = {  # of the error, in units of the variance; 0.3 is what a student that
     ],
 )
 def test_it_climbs(text):
-    """Errors 0.02 to 0.4 of the variance, cosines within 0.04; the default student keeps 1/3."""
+    """Would catch: the default student, which keeps the third term, 1/3 of the variance."""
     target, d = gd.Target(text), 200
     student = gd.Student.for_target(target)
     assert student.climbs
