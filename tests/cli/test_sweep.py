@@ -391,3 +391,23 @@ def test_the_status_of_a_large_store_is_quick(tmp_path):
     assert json.loads(run.stdout)["done"] == 100_000
     spent = after.children_user + after.children_system
     assert spent - before.children_user - before.children_system < 1.0
+
+
+def test_the_result_of_a_sweep_has_numbers_also_in_a_narrow_terminal(monkeypatch, capsys):
+    """One row for each number: not for every value of an axis that another quantity has."""
+    from gradone.base.curves import curve
+    from gradone.cli._curves import show_curve
+
+    monkeypatch.setenv("COLUMNS", "60")
+    values = {
+        "test_mse": (("source", "d"), [[0.25, 0.5], [float("nan")] * 2]),
+        "test_mse_err": (("source", "d"), [[0.0, 0.0]] * 2),
+        "recovery": (("source", "d", "step"), [[[float("nan")] * 3] * 2] * 2),
+        "recovery_err": (("source", "d", "step"), [[[0.0] * 3] * 2] * 2),
+    }
+    names = ["simulation:" + "very_" * 12 + "long", "theory:nothing"]
+    axes = {"source": names, "d": [50, 100], "step": [1, 2, 3]}
+    show_curve(curve(values, axes, source="experiment:x", target="z1"), 10)
+    rows = [line for line in capsys.readouterr().out.splitlines() if "simulation" in line]
+    assert [row.split()[1:] for row in rows] == [["50", "0.25"], ["100", "0.5"]]
+    assert all(len(row) <= 60 for row in rows)

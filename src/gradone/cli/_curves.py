@@ -147,6 +147,8 @@ def show_curve(curve: xr.Dataset, most_rows: int = _MOST_ROWS) -> None:
 
     screen = console()
     shown = mean_over_replicates(_without_signs(curve))
+    if is_experiment := str(curve.attrs["source"]).startswith("experiment:"):
+        shown = _at_the_end(shown)
     count = curve.sizes.get("replicate", 0)
     show(screen, f"{curve.attrs['source']} of {curve.attrs['target']}", style="bold")
     if count:
@@ -161,15 +163,20 @@ def show_curve(curve: xr.Dataset, most_rows: int = _MOST_ROWS) -> None:
     room = screen.width - sum(_width(column) for column in cells)
     left_out = []
     for column in quantities:
-        if _width(column) <= room:
+        if _width(column) <= room or column is quantities[0]:  # then the longest name is cut
             room -= _width(column)
             cells.append(column)
         else:
             left_out.append(column.name)
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    longest = max(cells, key=_width)
     for column in cells:
-        table.add_column(_heading(column.name), justify="right", no_wrap=True)
+        cut = _width(column) - 2 + min(room, 0) if column is longest else None
+        table.add_column(_heading(column.name), justify="right", no_wrap=True, max_width=cut)
     rows = list(zip(*(column.values for column in cells), strict=True))
+    if is_experiment:  # not all algorithms have all axes
+        parts = zip(*(column.values for column in quantities), strict=True)
+        rows = [row for row, part in zip(rows, parts, strict=True) if set(part) != {"-"}]
     for row in rows[:most_rows]:
         table.add_row(*map(Text, row))
     show(screen, table)
@@ -184,6 +191,13 @@ def show_curve(curve: xr.Dataset, most_rows: int = _MOST_ROWS) -> None:
         show(screen, line, style="red")
     if curve.attrs.get("notes"):
         show(screen, str(curve.attrs["notes"]))
+
+
+def _at_the_end(curve: xr.Dataset) -> xr.Dataset:
+    """Curve at the last value of the axes that its most telling quantity does not have."""
+    name = _with_errors(curve.isel({dim: [0] for dim in curve.dims}))[0].name.partition("[")[0]
+    other = [dim for dim in curve.dims if dim not in (*_PARTS, *curve[name].dims)]
+    return curve.isel({dim: -1 for dim in other}, drop=True)
 
 
 def _without_signs(curve: xr.Dataset) -> xr.Dataset:
