@@ -40,7 +40,8 @@ EXPONENTS = [
 
 
 def learner(name):
-    return LEARNERS[name](**GIVEN.get(name, {})).set_params(random_state=0)
+    made = LEARNERS[name](**GIVEN.get(name, {}))
+    return made.set_params(random_state=0) if "random_state" in made.get_params() else made
 
 
 def data(name):

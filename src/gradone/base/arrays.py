@@ -147,11 +147,9 @@ def check_fit(
             )
         )
         y = _check_labels(learner, y, X.shape[0], labels, multi_output)
-        if labels == "follow":
-            y = y.astype(X.dtype, copy=False)
         learner._namespace = np.__name__
         _check_ranges(learner, X, y, fixed_units)
-        return np, X, y
+        return np, X, y.astype(X.dtype, copy=False) if labels == "follow" else y
     xp, X = _check_in_place(learner, X, min_samples)
     if reset:
         learner.n_features_in_ = int(X.shape[1])

@@ -9,15 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from ..targets.frame import natural_frame
-
 if TYPE_CHECKING:
     from ..targets.target import Target
     from .averages.moments import AverageRule
     from .conditional.label import ConditionalRule, Grams, Label
-    from .samples.general import General
     from .samples.label import FormulaLabel, SampleRule
 
 # Rooms above ask one of these questions, seldom all: each loads its own rules.
@@ -38,18 +33,6 @@ def channel_averages(target: Target) -> AverageRule:
 
     rules: tuple[type[AverageRule], ...] = (JointAverages, BoxAverages, KnownAverages)
     return next(rule for rule in rules if rule.covers(target))(target)
-
-
-def posterior_rule(
-    target: Target, resolution: int = 0, *, exact: bool = True
-) -> tuple[General, np.ndarray]:
-    """Posteriors of samples of a target, and the coordinates (k, r + q) in which they are."""
-    from .samples.general import General
-    from .samples.label import FormulaLabel
-
-    frame = natural_frame(target.joint)
-    label = FormulaLabel(frame.expression, target.noise, resolution, exact=exact)
-    return General(label), frame.rows
 
 
 def sample_rules(label: FormulaLabel) -> list[SampleRule]:

@@ -50,7 +50,7 @@ class RotationGroup:
         if not len(self.generators):
             return ()
         # A random symmetric matrix that commutes with the group has them as eigenspaces.
-        basis = _symmetric_basis(self.r)
+        basis = symmetric_basis(np.eye(self.r))
         brackets = np.array(
             [np.concatenate([(B @ A - A @ B).ravel() for A in self.generators]) for B in basis]
         )
@@ -164,14 +164,20 @@ def _exponential(A: np.ndarray) -> np.ndarray:
     return (turned @ vectors.conj().swapaxes(-1, -2)).real
 
 
-def _symmetric_basis(r: int) -> np.ndarray:
-    """Orthonormal basis of the symmetric matrices, (r(r+1)/2, r, r)."""
+def symmetric_basis(rows: np.ndarray) -> np.ndarray:
+    """Orthonormal basis of the symmetric matrices over the span of rows (q, r).
+
+    Examples
+    --------
+    >>> symmetric_basis(np.eye(2))[1].round(3).tolist()
+    [[0.0, 0.707], [0.707, 0.0]]
+    """
     basis = []
-    for i, j in itertools.combinations_with_replacement(range(r), 2):
-        B = np.zeros((r, r))
-        B[i, j] = B[j, i] = 1.0 if i == j else np.sqrt(0.5)
-        basis.append(B)
-    return np.array(basis)
+    for i, a in enumerate(rows):
+        for j, b in enumerate(rows[i:], i):
+            E = np.outer(a, b)
+            basis.append(E if i == j else (E + E.T) * np.sqrt(0.5))
+    return np.array(basis).reshape(-1, rows.shape[1], rows.shape[1])
 
 
 def spanning_rows(vectors: np.ndarray) -> np.ndarray:

@@ -13,8 +13,9 @@ from ...targets.language.coordinates import linear_forms
 from ...targets.language.expression import Expression
 from ...targets.language.polynomials import polynomial_of
 from ...targets.language.tree import nodes
+from ...targets.rotations import symmetric_basis
 from ...targets.subspace import Subspace
-from .operators import SAFETY, easy_operator, symmetric_basis, unfolding
+from .operators import SAFETY, easy_operator, unfolding
 
 
 def revealed_directions(
@@ -47,7 +48,7 @@ def _projector(gram: np.ndarray, q: int, k: int, strength: Estimate) -> np.ndarr
         # An eigen-matrix is known up to the error over the gap to the others.
         gap = values[-1] - max(float(values[~top].max(initial=0.0)), 0.0)
         blur = 5 * strength.error / max(gap, strength.error, 1e-300) + 1e-6
-        matrices = np.einsum("av,aij->vij", vectors[:, top], symmetric_basis(q))
+        matrices = np.einsum("av,aij->vij", vectors[:, top], symmetric_basis(np.eye(q)))
         matrix = np.einsum("vij,vkj->ik", matrices, matrices)
         eigenvalues, eigenvectors = np.linalg.eigh(matrix)
         chosen = eigenvectors[:, eigenvalues > blur**2 * eigenvalues[-1]]

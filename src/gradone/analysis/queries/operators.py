@@ -17,6 +17,7 @@ import numpy as np
 from ...base.estimate import Estimate
 from ...calculus.embedding import order_indices
 from ...channels.conditional.gram import SMALL, OutputGram
+from ...targets.rotations import symmetric_basis
 
 FLOOR = {"quadrature": 1e-12, "monte_carlo": 2e-4}  # below, nothing counts as a signal
 # A Monte Carlo error is a 99 % half-width, at least 2.58 standard errors: this makes it 6.
@@ -57,22 +58,18 @@ def unfolding(gram: np.ndarray, q: int, k: int) -> np.ndarray:
     return np.einsum("aibi->ab", tensor) / math.factorial(k)
 
 
-def symmetric_basis(q: int) -> np.ndarray:
-    """Orthonormal basis of symmetric q x q matrices."""
-    basis = []
-    for i in range(q):
-        for j in range(i, q):
-            matrix = np.zeros((q, q))
-            matrix[i, j] = matrix[j, i] = 1.0 if i == j else 1 / math.sqrt(2)
-            basis.append(matrix)
-    return np.array(basis)
+def operator_on_symmetric(pairs: np.ndarray, basis: np.ndarray) -> np.ndarray:
+    r"""Matrix of :math:`K \to \mathbb{E}[G K G]` in a basis (k, r, r) of symmetric matrices.
+
+    From the means (r, r, r, r) of products of entries of G.
+    """
+    return np.einsum("ajk,ijkl,bil->ba", basis, pairs, basis)
 
 
 def easy_operator(gram: np.ndarray, q: int) -> np.ndarray:
     r"""Matrix of :math:`F(M) = \mathbb{E}[G M G]` in the basis of symmetric matrices."""
     tensor = full_tensor(gram, q, 2).reshape(q, q, q, q)  # E[G_ij G_kl]
-    basis = symmetric_basis(q)
-    return np.einsum("ail,ijkl,bjk->ab", basis, tensor, basis)
+    return operator_on_symmetric(tensor, symmetric_basis(np.eye(q)))
 
 
 def operator(gram: np.ndarray, q: int, k: int) -> np.ndarray:

@@ -11,10 +11,12 @@ from scipy.special import ndtri
 from ...base.errors import BadData
 from ...base.seeds import stream
 from ...calculus.sobol import SobolSequence
+from ...targets.frame import natural_frame
 from ...targets.language.bounds import interval
 from ...targets.target import Target
-from ..rules import posterior_rule
+from .general import General
 from .grids import root
+from .label import FormulaLabel
 
 _ROUNDING = 1e-5  # labels may have been computed in single precision
 _SHOWN = 8
@@ -66,7 +68,9 @@ class SampleChannel:
 
     def __init__(self, target: Target, *, resolution: int = 0, exact: bool = True) -> None:
         self.target, self.r = target, target.r
-        self._rule, self._basis = posterior_rule(target, resolution, exact=exact)
+        frame = natural_frame(target.joint)
+        label = FormulaLabel(frame.expression, target.noise, resolution, exact=exact)
+        self._rule, self._basis = General(label), frame.rows
 
     def posterior(self, y: np.ndarray, omega: np.ndarray, V: np.ndarray) -> Posterior:
         """Posterior at labels `y` (n,), prior means `omega` (n, r), covariance `V` (r, r)."""

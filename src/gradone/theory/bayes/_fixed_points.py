@@ -7,11 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...analysis.queries.operators import operator_on_symmetric
 from ...channels.averages.moments import PERFECT, Averages, total
 from ...channels.rules import channel_averages
+from ...targets.rotations import symmetric_basis
 from ...targets.target import Target
 from ._climb import Climb, climb
-from ._state_evolution import operator_on_symmetric, overlap_step, symmetric_basis
+from ._state_evolution import overlap_step
 
 UNLEARNED = 1e-4  # overlaps below it belong to directions that are not learned
 TOLERANCE = 1e-7  # of a finished fixed point

@@ -27,27 +27,3 @@ def overlap_step(J: np.ndarray, alpha: float) -> np.ndarray:
     information, Q = np.linalg.eigh(alpha * J)
     information = np.maximum(information, 0.0)
     return (Q * np.minimum(information / (1 + information), 1 - CAP)) @ Q.T
-
-
-def operator_on_symmetric(pairs: np.ndarray, basis: np.ndarray) -> np.ndarray:
-    r"""Matrix of :math:`K \to E[G K G]` in an orthonormal basis (k, r, r) of symmetric matrices.
-
-    From the means (r, r, r, r) of products of entries of G.
-    """
-    return np.einsum("ajk,ijkl,bil->ba", basis, pairs, basis)
-
-
-def symmetric_basis(rows: np.ndarray) -> np.ndarray:
-    """Orthonormal basis of the symmetric matrices over the span of rows (q, r).
-
-    Examples
-    --------
-    >>> symmetric_basis(np.eye(2))[1].round(3).tolist()
-    [[0.0, 0.707], [0.707, 0.0]]
-    """
-    basis = []
-    for i, a in enumerate(rows):
-        for j, b in enumerate(rows[i:], i):
-            E = np.outer(a, b)
-            basis.append(E if i == j else (E + E.T) * np.sqrt(0.5))
-    return np.array(basis).reshape(-1, rows.shape[1], rows.shape[1])
