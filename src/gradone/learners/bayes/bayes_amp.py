@@ -144,7 +144,7 @@ class BayesAMP(
     """
 
     cites = ("troiani2024limits", "aubin2018committee")
-    numerics = 2
+    numerics = 3
     cost = Cost(
         "4 n d r operations and n posteriors of the channel at each of about 100 iterations",
         lambda s: 150 * s.n * (4 * s.d * s.r + 4e4),  # a posterior counts as 4e4

@@ -54,7 +54,7 @@ def power_law(*, capacity: float, source: float, terms: float = math.inf) -> dic
     Notes
     -----
     An infinite series is summed level by level to k = 2000. Beyond, levels are nodes of a
-    Gauss rule in log k with multiplicities k dk/k; what is beyond 1e30 is one more level of the
+    Gauss rule in log k with multiplicities k dk/k; the tail above 1e30 is one more level of the
     right mass. Errors of predictions that come from this are below 1e-8 of the value.
 
     References
