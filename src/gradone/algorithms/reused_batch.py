@@ -43,9 +43,9 @@ class ReusedBatchCard(Algorithm):
 
     def step_size(self, run: Run) -> float:
         """The step, as it was chosen or as the engine would; it depends on n/d alone."""
-        given = self.chosen(run)
-        if "step_size" in given:
-            return float(given["step_size"])
+        given = self.chosen(run).get("step_size", "auto")
+        if given != "auto":
+            return float(given)
         from ..dynamics._auto_reuse import gentle_steps
 
         d = run.d or _LIMIT

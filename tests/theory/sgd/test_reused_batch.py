@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import gradone as gd
+from gradone.theory import THEORIES
 
 MIRROR = dict(alpha=3.0, width=2, readout=[0.5**0.5, -(0.5**0.5)])
 
@@ -146,7 +147,6 @@ def test_divergence_is_marked_with_the_step():
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        (dict(step_size="auto"), "no automatic step_size"),
         (dict(steps=0), "steps must be"),
         (dict(points=3), "points must be"),
         (dict(rule="sam"), "no parameter 'rule'"),
@@ -156,3 +156,11 @@ def test_divergence_is_marked_with_the_step():
 def test_bad_arguments_are_refused(wrong, message):
     with pytest.raises(gd.BadData, match=message):
         gd.predict("z", "reused_batch", **(dict(alpha=1.0, steps=6, step_size=0.1) | wrong))
+
+
+def test_the_algorithm_chooses_a_step_and_the_theory_does_not():
+    sizes = {"alpha": 1.0, "steps": 2, "points": 64}
+    chosen = gd.predict("z", "reused_batch", step_size="auto", **sizes)
+    assert chosen.identical(gd.predict("z", "reused_batch", **sizes))
+    with pytest.raises(gd.BadData, match="no automatic step_size"):
+        THEORIES["reused_batch"]().predict(gd.Target("z"), step_size="auto", **sizes)
