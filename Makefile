@@ -50,9 +50,10 @@ test-slow: $(VENV)/.dev  ## the tests that take minutes, and the figures
 test-load: $(VENV)/.dev  ## fifty people type, ten run and one disturbs in the lab, five minutes, nothing beside it
 	$(BIN)/pytest -s -m load tests/lab/test_load.py
 
-# An environment of its own: PyTorch and JAX are large, and only these tests need them.
+# An environment of its own: PyTorch and JAX are large, and only these tests need them. The checks of
+# scikit-learn with arrays of other libraries run only if SciPy is told to take them as well.
 test-torch: $(TORCH)/.ready  ## the tests with PyTorch and JAX: networks, training loops, arrays
-	OMP_NUM_THREADS=1 $(TORCH)/bin/pytest -k "torch or jax" -m "not slow and not load and not figure and not gpu and not cluster"
+	OMP_NUM_THREADS=1 SCIPY_ARRAY_API=1 $(TORCH)/bin/pytest -k "torch or jax" -m "not slow and not load and not figure and not gpu and not cluster"
 
 # Leaves the repository while it tests: the wheel must not find its own source there.
 test-dist: $(VENV)/.dev  ## build the wheel and run the README with it in a clean environment

@@ -79,7 +79,8 @@ def like(x: Any, values: np.ndarray, *, dtype: Any = None) -> Any:
         return values.astype(dtype, copy=False)
     import array_api_compat
 
-    return xp.asarray(values, dtype=dtype, device=array_api_compat.device(x))
+    # A copy: torch refuses values that run backwards through memory.
+    return xp.asarray(values.copy(), dtype=dtype, device=array_api_compat.device(x))
 
 
 def apply_elementwise(function: Any, x: Any) -> Any:

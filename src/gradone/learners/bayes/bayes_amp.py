@@ -242,9 +242,8 @@ class BayesAMP(
         omega = np.asarray(to_numpy(self._project(X)), dtype=float)
         rows = chunk_rows(1024)  # the rule over the label may have some hundred nodes
         blocks = [omega[i : i + rows] for i in range(0, len(omega), rows)]
-        return like(
-            X, np.concatenate([answer(channel, block, self.covariance_) for block in blocks])
-        )
+        V = np.asarray(to_numpy(self.covariance_), dtype=float)
+        return like(X, np.concatenate([answer(channel, block, V) for block in blocks]))
 
     def transform(self, X: Any) -> Any:
         """Posterior means of the projections z of new inputs, (n, r).
@@ -316,8 +315,8 @@ class BayesAMP(
         d = len(columns.kept)
         self.directions_ = like(X, np.ascontiguousarray(best.W.T) / math.sqrt(d))
         self._n_features_out = channel.r
-        self.overlap_ = best.W.T @ best.W / d
-        self.covariance_ = best.V
+        self.overlap_ = like(X, best.W.T @ best.W / d)
+        self.covariance_ = like(X, best.V)
         self.status_, self.n_iter_ = best.status, best.n_iter
         self.converged_ = best.status == "converged"
         self.gain_ = evidence_gain(best, y, channel)

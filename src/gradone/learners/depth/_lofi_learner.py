@@ -53,7 +53,7 @@ class FilterLearner:
         self.edges_ = [np.array([s.edges for s in layer.spectra]) for layer in layers]
         self.ratios_ = [np.array([s.ratios for s in layer.spectra]) for layer in layers]
         shares = getattr(layers[0], "shares", np.zeros((0, 1))) if layers else np.zeros((0, 1))
-        self.residual_shares_ = shares
+        self.residual_shares_ = like(X, shares)
 
     def _told(self, relu: bool) -> str:
         """What was found, in words."""

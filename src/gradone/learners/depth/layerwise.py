@@ -200,7 +200,7 @@ class Layerwise(DeepLearner):
         weights = rank_scores(data.y) if self.preset != "theorem" else data.y - data.y.mean()
         corrections = ROUNDS if self.correction else 0
         spectrum, shares = label_spectrum(data.X, weights, rng, rounds=corrections)
-        self.residual_shares_ = np.array(shares)
+        self.residual_shares_ = like(X, np.array(shares))
         basis = spectrum.basis @ spectrum.axes
         self.directions_ = like(X, orthonormal_rows(basis) if len(basis) else basis)
         self.eigenvalue_ratios_ = like(X, np.sort(spectrum.ratios)[::-1].copy())

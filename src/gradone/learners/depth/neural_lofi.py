@@ -180,10 +180,9 @@ class NeuralLoFi(FilterLearner, DeepLearner):
         )
         self._report(X, chosen)
         spread = float(np.var(labels[1])) or 1.0
-        self.probe_scores_ = np.array(
-            [1 - float(np.mean((f - labels[1]) ** 2)) / spread for f in chosen.probes]
-        )
-        self.depth_scores_ = 1 - np.array(chosen.depth_errors) / spread
+        probes = [1 - float(np.mean((f - labels[1]) ** 2)) / spread for f in chosen.probes]
+        self.probe_scores_ = like(X, np.array(probes))
+        self.depth_scores_ = like(X, 1 - np.array(chosen.depth_errors) / spread)
         rows = chosen.model.weights[0]
         self.directions_ = like(X, orthonormal_rows(rows))
         return chosen.model, chosen.errors[:, 0], self._told(settings.relu)

@@ -182,9 +182,9 @@ class NeuralLoFiClassifier(FilterLearner, ClassLearner, BaseEstimator):
         self._model = chosen.model
         self._report(X, chosen)
         wanted = _outputs(held, count)
-        self.probe_scores_ = np.array([_accuracy(f, held) for f in chosen.probes])
+        self.probe_scores_ = like(X, np.array([_accuracy(f, held) for f in chosen.probes]))
         spread = float(np.var(_outputs(both, count), axis=0).mean())
-        self.depth_scores_ = 1 - np.array(chosen.depth_errors) / spread
+        self.depth_scores_ = like(X, 1 - np.array(chosen.depth_errors) / spread)
         self.validation_accuracy_ = _accuracy(chosen.errors + wanted, held)
         rows = chosen.model.weights[0]
         self.directions_ = like(X, orthonormal_rows(rows))

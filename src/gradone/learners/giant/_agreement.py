@@ -49,6 +49,7 @@ def confirmed_directions(
     array([1.])
     """
     from scipy.special import betainc
+    from sklearn import config_context
     from sklearn.utils.extmath import randomized_svd
 
     d = moved.shape[1]
@@ -57,7 +58,8 @@ def confirmed_directions(
         return found
     most = min(MOST, *moved.shape)
     while len(found) < most:
-        left, _, right = randomized_svd(_apart(moved, start, found), most, random_state=0)
+        with config_context(array_api_dispatch=False):  # NumPy here, whatever the inputs were
+            left, _, right = randomized_svd(_apart(moved, start, found), most, random_state=0)
         others = left.T @ _apart(fresh, last, found)
         sizes = np.linalg.norm(others, axis=1)
         cosines = np.einsum("ij,ij->i", others, right) / np.where(sizes > 0, sizes, 1.0)

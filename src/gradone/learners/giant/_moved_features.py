@@ -246,6 +246,7 @@ class MovedFeatures(CallbackSupportMixin, RegressorMixin, BaseEstimator):
         linear = self._slope + (coefficients[p:] / math.sqrt(p) if extra else 0.0)
         self.readout_ = like(template, coefficients[:p])
         self.linear_, self.intercept_ = like(template, linear), intercept
+        del self._slope  # from here on it is part of linear_
 
     def refit_readout(self, X: Any, y: Any) -> Any:
         """Fit the readout anew on other labels, with the features as they are.

@@ -53,7 +53,7 @@ class OneMatrixFinder(DirectionFinder):
         found = spectrum.vectors[:k] @ inputs.axes
         self._keep(data, found, self._diagnosis(inputs, spectrum, k))
         self.eigenvalues_ = like(data.X, spectrum.values)
-        self.p_values_ = spectrum.p_values
+        self.p_values_ = like(data.X, spectrum.p_values)
         self.rank_ = spectrum.rank
         return self
 

@@ -189,7 +189,7 @@ class FeatureLearner(
         self.path_ = list(ensemble.path)
         self.mean_ = like(X, self._columns.mean)
         self.scale_ = like(X, np.where(self._columns.scale > 0, self._columns.scale, 1.0))
-        self._correlations = _correlations(rows, found, self._columns, d)
+        self._correlations = like(X, _correlations(rows, found, self._columns, d))
 
     # ---- use
 
@@ -228,7 +228,7 @@ class FeatureLearner(
         return xr.Dataset(
             {
                 "loading": (dims, to_numpy(self.directions_).T.astype(float)),
-                "correlation": (dims, self._correlations),
+                "correlation": (dims, to_numpy(self._correlations)),
             },
             coords={"feature": names, "direction": np.arange(1, self.n_directions_ + 1)},
         )
