@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from gradone.algorithms.plan import plan
+from gradone.analysis import escape
 from gradone.analysis.correlation.hermite_terms import hermite_terms
 from gradone.analysis.plan.bounds import csq_bound, csq_tolerance, sq_bound
 from gradone.analysis.plan.row import Sizes
@@ -344,3 +345,27 @@ def test_bounded_gradients_leave_the_information_exponent_but_not_on_signs():
     assert "batches well below sqrt(d) = 20" in row.note
     signs = plan("sign(z1*z2*z3)", d=400)
     assert signs.row("normalized SGD, Huber loss").exponent == signs.row("one-pass SGD").exponent
+
+
+@pytest.mark.parametrize(
+    "text", ["He2(z)", "He3(z)", "He4(z)", "sign(He2(z))", "exp(z)", "z**2*exp(-z**2)"]
+)
+def test_the_row_of_bounded_gradients_is_the_escape_of_relu_neurons(text):
+    """Its power of d against the linear stage of normalized gradients and of the Huber loss."""
+    row = plan(text, d=1000, n=5000).row("normalized SGD, Huber loss")
+    powers = {"d": (1.0, False), "d log d": (1.0, True), "d^(l-1)": (row.exponent, False)}
+    for rule in ({"optimizer": "normalized"}, {"loss": "huber"}):
+        stages = [escape(text, "relu(z)", readout=a, **rule) for a in (1.0, -1.0)]
+        best = min(powers[s.scaling] for s in stages if s.scaling != "stuck")
+        assert best == (row.exponent, row.with_log)
+
+
+def test_normalization_loses_an_escape_where_the_sign_of_the_push_is_that_of_the_label():
+    """Labels -1 and 1, a slope of one sign: K = 0 for normalized gradients, not for Huber."""
+    plain, bounded, huber = (
+        escape("sign(He2(z))", "tanh(z + 0.3)", readout=-0.5, **rule)
+        for rule in ({}, {"optimizer": "normalized"}, {"loss": "huber"})
+    )
+    assert [plain.scaling, bounded.scaling, huber.scaling] == ["d log d", "stuck", "d log d"]
+    note = plan("sign(He2(z))", d=1000, n=5000).row("normalized SGD, Huber loss").note
+    assert "normalization loses an escape where the sign of the push" in note

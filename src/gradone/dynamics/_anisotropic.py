@@ -61,7 +61,7 @@ class AnisotropicChain(Chain):
             *self._keeping(), s["step"], student.weight_decay, student.momentum,
             math.inf if student.clip_norm is None else student.clip_norm,
             s["eta_a"], s["eta_b"], s["limit"], student.nesterov, False,
-            student.optimizer == "normalized", student.orthogonalize == "newton_schulz",
+            student.orthogonalize == "newton_schulz",
         )  # fmt: skip
         self._filled = (self._filled + n) % size
         self.done = abs(done)

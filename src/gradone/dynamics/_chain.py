@@ -318,7 +318,7 @@ class Chain:
             s["step"], student.weight_decay, student.momentum,
             math.inf if student.clip_norm is None else student.clip_norm,
             s["eta_a"], s["eta_b"], s["limit"], student.nesterov, per_sample,
-            student.optimizer == "normalized", student.orthogonalize == "newton_schulz",
+            student.orthogonalize == "newton_schulz",
         )  # fmt: skip
         self._filled = (self._filled + n) % size
         return done

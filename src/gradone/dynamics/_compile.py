@@ -74,7 +74,11 @@ def _choices(student: TrainedStudent, kind: Kind) -> tuple[tuple[str, bool], ...
         "TANGENT": geometry == "spherical",
     }
     if kind == "stacked":
-        choices |= {"SINGLE": student.batch_size == 1, "MUON": student.optimizer == "muon"}
+        choices |= {
+            "SINGLE": student.batch_size == 1,
+            "MUON": student.optimizer == "muon",
+            "UNIT_STEP": student.optimizer == "normalized",
+        }
     if kind == "direct":
         choices |= {name.upper(): student.optimizer == name for name in COORDINATEWISE}
     return tuple(choices.items())

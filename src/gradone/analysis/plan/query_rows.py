@@ -76,7 +76,11 @@ def bounded_row(case: Case) -> PlanRow:
         f"for batches well below sqrt(d) = {root}; larger ones average the gain away and keep the "
         "information exponent"
     )
-    generic = "generically: an activation may miss a direction, gd.analysis.escape tells"
+    generic = (
+        "with relu neurons of both signs; normalization loses an escape where the sign of the "
+        "push does not depend on the field (labels of two values, slopes of one sign such as "
+        "tanh's), gd.analysis.escape tells"
+    )
     return replace(
         row,
         algorithm="normalized SGD, Huber loss",

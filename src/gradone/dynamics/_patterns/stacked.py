@@ -36,7 +36,8 @@ from .frame import (
 )
 
 SINGLE = True  # one sample for each update
-MUON = False  # what else there is to choose is chosen while it runs: few programs are compiled
+MUON = False
+UNIT_STEP = False  # normalized; what else there is to choose is chosen while it runs
 
 # --------------------------------------------------------------------------------------------------
 
@@ -189,8 +190,7 @@ def coordinates_of_step(M, columns, G, outside, one, two, D):
     "float64[:, ::1], float64[::1], float64[:, :, :, ::1], int64, int64, float64[:, ::1], "
     "float64[:, ::1], float64[:, ::1], float64[::1], int64, int64[::1], int64, "
     "float64[:, :, ::1], float64[:, :, :, ::1], float64[:, ::1], float64[:, ::1], "
-    "float64, float64, float64, float64, float64, float64, float64, boolean, boolean, boolean, "
-    "boolean)",
+    "float64, float64, float64, float64, float64, float64, float64, boolean, boolean, boolean)",
     cache=True,
     nogil=True,
     error_model="numpy",
@@ -198,7 +198,7 @@ def coordinates_of_step(M, columns, G, outside, one, two, D):
 def advance(
     M, columns, a, b, samples, known, noise, T, size, filled, G, S, sums, rates, done,
     marks, mark, out_M, out_columns, out_a, out_b,
-    step, decay, beta, clip, eta_a, eta_b, limit, nesterov, per_sample, normalized, newton_schulz,
+    step, decay, beta, clip, eta_a, eta_b, limit, nesterov, per_sample, newton_schulz,
 ):  # fmt: skip
     """Use up the samples, one update for each `size` of them; keep the state at the marks.
 
@@ -271,7 +271,7 @@ def advance(
                         for i in range(j + 1):
                             value += S[i, j] * T[update, block, i, m]
                         outside[j, block * q + m] = value
-        if SINGLE and (normalized or MUON):
+        if SINGLE and (UNIT_STEP or MUON):
             for j in range(p):
                 for i in range(wide):
                     G[j, i] = c[j] * x[i]
@@ -292,9 +292,9 @@ def advance(
         one = beta * beta if nesterov else beta
         two = shrink * (1.0 + beta) if nesterov else shrink
         power = 1.0
-        if normalized or MUON:
+        if UNIT_STEP or MUON:
             coordinates_of_step(M, columns, G, outside, one, two, D)
-        if normalized:
+        if UNIT_STEP:
             size2 = 0.0
             for j in range(p):
                 for i in range(wide + blocks * q):
