@@ -3,7 +3,7 @@ r"""SGD in d dimensions, for optimizers that treat the coordinates one by one.
 Weights, buffers and samples are what they are: O(d p) for each sample. Sums are in double
 precision, samples in single. One pass over the coordinates gives the fields and the hidden
 projections, a second one the update, so that a sample is read twice and the weights are written
-once.
+once; the gradient itself is written only for batches of several samples.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ EPSILON = 1e-8
     cache=True,
     nogil=True,
     error_model="numpy",
+    fastmath={"reassoc", "contract", "nsz"},  # sums over coordinates in the order of the machine
 )
 def advance(
     W, first, second, hidden, a, b, samples, latent, noise, size, rates, done,
@@ -68,25 +69,25 @@ def advance(
 
         update = n // size
         eta = step * rates[update]
-        if size == 1:
-            for j in range(p):
-                for i in range(d):
-                    G[j, i] = push[j] * x[i]
         shrink = 1.0
         if clip < math.inf:
-            size2 = 0.0
-            for j in range(p):
+            size2, length2 = 0.0, 0.0
+            if size == 1:
                 for i in range(d):
-                    size2 += G[j, i] * G[j, i]
+                    length2 += x[i] * x[i]
+            for j in range(p):
+                size2 += length2 * push[j] * push[j]
+                for i in range(d):
+                    size2 += G[j, i] * G[j, i]  # zero for one sample
             if not size2 <= clip * clip:
                 shrink = clip / math.sqrt(size2)
         done += 1
         correct_one, correct_two = 1.0 - one**done, 1.0 - two**done
         moved = 0.0
         for j in range(p):
-            length2 = 0.0
+            length2, scale = 0.0, shrink * push[j]
             for i in range(d):
-                g = shrink * G[j, i]
+                g = scale * x[i] if size == 1 else shrink * G[j, i]
                 if SIGN:
                     u = 1.0 if g > 0.0 else -1.0 if g < 0.0 else g
                 else:
@@ -99,8 +100,10 @@ def advance(
                         u /= math.sqrt(second[j, i] / correct_two) + EPSILON
                 W[j, i] = (1.0 - eta * decay) * W[j, i] + eta * u
                 length2 += W[j, i] * W[j, i]
-                G[j, i] = 0.0
             moved += math.sqrt(length2)
+            if size > 1:
+                for i in range(d):
+                    G[j, i] = 0.0
             if UNIT_NORM:
                 scale = 1.0 / math.sqrt(length2)
                 for i in range(d):
