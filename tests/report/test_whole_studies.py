@@ -31,6 +31,7 @@ SECONDS = 60.0  # of two processors, with a budget of ten
 def test_a_coarse_study_is_whole():
     found = gd.study("z1", d=40, budget=0, workers=1, progress=False)
     assert shortcomings(found) == []
+    assert "gradone study linear --d 40 --budget 30 --resume" in found.to_html()
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ import html
 import json
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..base.references import references
@@ -15,7 +16,7 @@ from . import assets
 from .curves import fineness
 from .stairs import staircases
 from .target_charts import energies, labels
-from .words import exponent_cards, verdict
+from .words import command, exponent_cards, verdict
 
 if TYPE_CHECKING:
     from ..charts import Chart
@@ -28,6 +29,7 @@ _POLICY = (
 )
 _TOP = 14  # pixels above a picture
 _MOST_LETTERS = 400  # of a reason or a note
+_MORE = 30.0  # seconds that a coarse report proposes
 
 
 def page(study: Study, *, stills: bool = True) -> str:
@@ -285,11 +287,12 @@ def _fineness(study: Study) -> str:
     if not rows:
         return ""
     head = "".join(f"<th>{h}</th>" for h in ("curve", "points", "runs per point", "computing"))
+    more = command(replace(study, budget=study.budget or _MORE))
     return (
         "<section><h2>How fine the curves are</h2>"
-        f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody>'
-        f"</table></div><p>More time makes all of them finer, where they bend and where errors are "
-        f"large:</p><pre>{_e(study.command)} --resume</pre></section>"
+        f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody>"
+        f"</table><p>More time makes all of them finer, where they bend and where errors are "
+        f"large:</p><pre>{_e(more)} --resume</pre></section>"
     )
 
 
