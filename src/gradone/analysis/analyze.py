@@ -215,8 +215,9 @@ def analyze(
     target : Target, hierarchical target, or str
         A text is read as a noiseless target.
     budget : float
-        Seconds of processor time, a third of them for what correlations see. What is not known by
-        then is undecided, and its note says so.
+        Seconds of processor time, a third of them for what correlations see; for hierarchical
+        targets, half of them for the exponents. What is not known by then is undecided, and its
+        note says so.
 
     Returns
     -------
@@ -229,6 +230,8 @@ def analyze(
     ------
     OutOfRegime
         For parts of more than five variables that do not separate.
+    TooLarge
+        If the budget does not pay for the exponents of a hierarchical target.
 
     Notes
     -----
