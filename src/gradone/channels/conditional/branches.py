@@ -244,7 +244,7 @@ def _panels(g: Family, slope: Family, pieces: MonotonePieces, rounding: Family |
     order = np.lexsort((-_mass(low, high), band))
     heaviest = order[np.unique(band[order], return_index=True)[1]]
     index, edges = [np.zeros(0, dtype=np.int64)], [np.zeros((2, 0))]
-    for i in heaviest:
+    for i in heaviest[high[heaviest] > low[heaviest]]:  # critical values may share a point
         points = _edges(low[i], high[i])
         index.append(np.full(len(points) - 1, i))
         edges.append(np.array([points[:-1], points[1:]]))
