@@ -13,7 +13,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
@@ -25,10 +24,11 @@ from ...calculus.hermite import (
     tail_energy,
 )
 from ...calculus.line import gauss_legendre
-from ...calculus.monotone import Family, MonotonePieces, inside, inverse, monotone_pieces
-from ...targets.language.rounding import ROUNDINGS, UNDERFLOW, with_rounding
+from ...calculus.monotone import Family, MonotonePieces, inverse, monotone_pieces
+from ...targets.language.rounding import UNDERFLOW, with_rounding
 from .gram import OutputGram
 from .label import Grams, Label
+from .panels import Panels, gaussian_measure, panels_of_values
 
 _MAX_PAIRS = 1 << 20
 _NODES = (6, 10, 16, 24)
@@ -40,13 +40,8 @@ _HALVINGS, _MAX_POOR = 8, 12  # how often, and how many panels of each function 
 _MAX_ROOTS = 4_000_000  # of functions that are not part of anything larger
 _SHARE = 4  # at most this part of a budget for one family,
 _FEWEST_ROOTS = 8_000  # but for each member as many as other methods cost
-_LONG = 1.5  # longest panel
-_NEAR_AN_END = 0.1  # length of the panel at the end of a band, in parts of the next
-_SHORT = 0.05  # panels that need no such parts
-_MAX_PARTS, _FEWEST_PARTS = 30_000, 1_000  # of branches: in all, and of one member
 _COARSE = 1e-5  # tolerance where all rules are too expensive
 _LOST = 1e-2  # mass of the branches that were not followed
-_SAME = 1e-11  # relative distance of two values that differ by rounding only
 _ZERO = OutputGram(np.zeros((1, 1)), 0.0)
 Function = Callable[[np.ndarray], np.ndarray]
 
@@ -186,7 +181,7 @@ def family_grams(
         decades = [math.ceil(math.log10(w)) for w in weight]
         reach = np.array([line_end(max(seen), _ENOUGH / 100, decade) for decade in decades])
         pieces = monotone_pieces(g, breaks, reach, is_half=is_even)
-        panels = _panels(g, slope, pieces, rounding)
+        panels = panels_of_values(g, slope, pieces, rounding)
         is_whole = len(np.unique(pieces.member[panels.piece])) == len(np.unique(pieces.member))
         if is_whole and sum(_NODES) * int(panels.roots.sum()) <= share:
             break
@@ -218,120 +213,11 @@ def _gram(value: float, error: float) -> OutputGram:
     return OutputGram(np.array([[value]]), 2 * error + 1e-13)
 
 
-class _Panels(NamedTuple):
-    piece: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    roots: np.ndarray  # of one value: the branches of its band
-
-    def part(self, chosen: np.ndarray) -> _Panels:
-        return _Panels(*(column[chosen] for column in self))
-
-    def halved(self) -> _Panels:
-        middle = (self.low + self.high) / 2
-        low, high = np.append(self.low, middle), np.append(middle, self.high)
-        return _Panels(np.tile(self.piece, 2), low, high, np.tile(self.roots, 2))
-
-
-def _panels(g: Family, slope: Family, pieces: MonotonePieces, rounding: Family | None) -> _Panels:
-    """Bands of values, each followed along the piece that carries most of its mass.
-
-    Roots appear and disappear at the values at the ends of pieces: between two such values their
-    number does not change. As one piece of each band is enough, the work grows with the number of
-    pieces times that of different extrema. Panels are at most 1.5 long.
-    """
-    piece, low, high, band = _segments(g, slope, pieces, rounding)
-    order = np.lexsort((-_mass(low, high), band))
-    heaviest = order[np.unique(band[order], return_index=True)[1]]
-    index, edges = [np.zeros(0, dtype=np.int64)], [np.zeros((2, 0))]
-    for i in heaviest[high[heaviest] > low[heaviest]]:  # critical values may share a point
-        points = _edges(low[i], high[i])
-        index.append(np.full(len(points) - 1, i))
-        edges.append(np.array([points[:-1], points[1:]]))
-    chosen = np.concatenate(index)
-    roots = np.bincount(band)[band[chosen]]
-    start, stop = np.concatenate(edges, axis=1)
-    return _Panels(piece[chosen], start, stop, roots)
-
-
-def _segments(
-    g: Family, slope: Family, pieces: MonotonePieces, rounding: Family | None
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Parts of all pieces between critical values: piece, low and high end, number of the band.
-
-    Members with too many of them are left out.
-    """
-    tables, offset = [np.zeros((5, 0))], 0
-    members = int(pieces.member.max(initial=0)) + 1
-    errors = None
-    if rounding is not None and len(pieces.ends):
-        at, inner = np.repeat(pieces.member, 2), inside(pieces.ends)
-        errors = rounding(at, inner.ravel()).reshape(-1, 2)
-        # The values are those just inside of the ends.
-        errors += np.abs(slope(at, inner.ravel()).reshape(-1, 2) * (inner - pieces.ends))
-    for member in np.unique(pieces.member):
-        own = np.flatnonzero(pieces.member == member)
-        critical = _different(
-            pieces.values[own], _usual_rounding(pieces, own) if errors is None else errors[own]
-        )
-        ends = np.searchsorted((critical[1:] + critical[:-1]) / 2, pieces.values[own])
-        levels = np.arange(len(critical))
-        bottom, top = ends.min(axis=1)[:, None], ends.max(axis=1)[:, None]
-        row, level = np.nonzero((bottom <= levels) & (levels <= top))
-        if len(row) > max(_MAX_PARTS // members, _FEWEST_PARTS):
-            continue
-        is_first, is_last = level == ends[row, 0], level == ends[row, 1]
-        tables.append(np.array([own[row], critical[level], level + offset, is_first, is_last]))
-        offset += len(critical)
-    table = np.concatenate(tables, axis=1)
-    piece, band = table[0].astype(np.int64), table[2].astype(np.int64)
-    # Extrema of the same height differ by rounding: nothing is cut off between them.
-    z = np.where(table[3], pieces.ends[piece, 0], pieces.ends[piece, 1])
-    between = np.flatnonzero((table[3] == 0) & (table[4] == 0))
-    z[between] = inverse(g, slope, pieces, piece[between], table[1, between])
-    inner = np.flatnonzero(piece[1:] == piece[:-1])
-    low, high = np.minimum(z[inner], z[inner + 1]), np.maximum(z[inner], z[inner + 1])
-    return piece[inner], low, high, band[inner]
-
-
-def _usual_rounding(pieces: MonotonePieces, own: np.ndarray) -> np.ndarray:
-    """Errors of the values at the ends, if nothing better is known."""
-    part = slice(pieces.first[own[0]], pieces.first[own[-1] + 1])
-    is_likely = np.abs(pieces.z[part]) < 1
-    size = float(np.abs(pieces.y[part][is_likely]).max(initial=0.0))
-    return np.full(pieces.values[own].shape, 1e-3 * _SAME * size)
-
-
-def _different(values: np.ndarray, errors: np.ndarray) -> np.ndarray:
-    """Values in increasing order, those that differ by rounding only once."""
-    order = np.argsort(values, axis=None)
-    ordered, error = values.ravel()[order], errors.ravel()[order]
-    gap = _SAME * np.abs(ordered[1:]) + ROUNDINGS * np.maximum(error[1:], error[:-1])
-    return ordered[np.concatenate([[True], np.diff(ordered) > gap])]
-
-
-def _mass(low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """Gaussian measure of intervals, without cancellation far out."""
-    from scipy.special import ndtr
-
-    is_right = low > 0
-    return ndtr(np.where(is_right, -low, high)) - ndtr(np.where(is_right, -high, low))
-
-
-def _edges(low: float, high: float) -> np.ndarray:
-    """Edges of panels, with shorter ones where other roots appear: at both ends."""
-    edges = np.linspace(low, high, int(np.ceil((high - low) / _LONG)) + 1)
-    near = _NEAR_AN_END * (edges[1] - edges[0])
-    if near < _NEAR_AN_END * _SHORT:
-        return edges
-    return np.concatenate([edges[:1], [low + near], edges[1:-1], [high - near], edges[-1:]])
-
-
 def _second_moments(
     g: Family,
     slope: Family,
     pieces: MonotonePieces,
-    panels: _Panels,
+    panels: Panels,
     orders: Sequence[int],
     atoms: np.ndarray,
     importance: np.ndarray,
@@ -369,7 +255,7 @@ def _second_moments(
         return total, error + (missing + rounding[:, None]) * total
 
 
-def _affordable(panels: _Panels, pieces: MonotonePieces, budget: RootBudget) -> _Panels:
+def _affordable(panels: Panels, pieces: MonotonePieces, budget: RootBudget) -> Panels:
     """Panels of those members, cheapest first, for which the budget pays two rules."""
     member = pieces.member[panels.piece]
     price = sum(_NODES[:2]) * np.bincount(member, panels.roots).astype(np.int64)
@@ -383,7 +269,7 @@ def _agreed(
     g: Family,
     slope: Family,
     pieces: MonotonePieces,
-    panels: _Panels,
+    panels: Panels,
     orders: Sequence[int],
     rules: Sequence[int],
     importance: np.ndarray,
@@ -408,7 +294,7 @@ def _agreed(
 
 
 def _integrals(
-    g: Family, slope: Family, pieces: MonotonePieces, panels: _Panels, degree: int, n: int
+    g: Family, slope: Family, pieces: MonotonePieces, panels: Panels, degree: int, n: int
 ) -> np.ndarray:
     """Integral of p D_k^2 dy over each panel for k = 0..degree by n nodes: (panels, degree + 1).
 
@@ -491,7 +377,7 @@ def _atoms(g: Family, pieces: MonotonePieces, degree: int, reach: np.ndarray) ->
 def interval_coefficients(a: np.ndarray, b: np.ndarray, degree: int) -> np.ndarray:
     """Orthonormal Hermite coefficients of the indicators of [a, b]: (degree + 1, intervals)."""
     result = np.zeros((degree + 1, len(a)))
-    result[0] = _mass(a, b)
+    result[0] = gaussian_measure(a, b)
     orders = np.arange(1, degree + 1)[:, None]
     for end, sign in ((b, -1.0), (a, 1.0)):
         is_finite = np.isfinite(end)
