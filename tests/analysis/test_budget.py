@@ -64,6 +64,13 @@ def test_many_kinks_take_no_budget():
     assert found.information_exponent == 1
 
 
+def test_a_square_of_a_sign_takes_no_budget():
+    """Took 4 seconds before."""
+    used, found = seconds("exp(-(1-sign(z1))**2)")
+    assert used < 1.0
+    assert found.learnability == "trivial"
+
+
 def test_the_lab_gives_a_question_more_time_than_an_analysis_takes():
     settings = pytest.importorskip("gradone.lab.settings").Settings()
     assert BUDGET + LATE < settings.slow_processor_seconds

@@ -125,6 +125,16 @@ def test_rounding_errors_are_bounded():
         assert np.median(error / (gap + 1e-17)) < 1e3
 
 
+@pytest.mark.parametrize(
+    ("text", "threshold"),
+    [("exp(0.24*z1**2)", 0.5), ("exp(0.2*(z1**2 + z2**2 + z3**2))", 1.5)],
+)
+def test_labels_with_barely_a_second_moment_have_thresholds(text, threshold):
+    """Labels that tell |z|: E[zz' - I | y] is (|z|^2/r - 1) I, and n/d = r/2."""
+    found = analyze(text).weak_threshold
+    assert abs(found.value - threshold) <= found.error < 1e-3
+
+
 @pytest.mark.parametrize("text", ["sign(z1**2 - z2**2)", "sign(z1**2 + 3*z1*z2 - z2**2)"])
 def test_the_sign_of_a_product_of_linear_forms_is_a_parity(text):
     threshold = analyze(text).weak_threshold

@@ -103,7 +103,7 @@ def test_exponents_of_more_steep_functions(seed):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", range(5))
+@pytest.mark.parametrize("part", range(2))
 @pytest.mark.parametrize(("r", "count"), [(2, 90), (3, 50)])
 def test_exponents_of_steep_functions_of_several_variables(r, count, part):
-    assert_right_of_several(draw_steep(r, count)[part::5], r)
+    assert_right_of_several(draw_steep(r, count)[part::2], r)
