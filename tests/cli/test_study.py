@@ -197,7 +197,7 @@ def test_study_writes_a_report_and_says_where(tmp_path):
     assert f"Report: {file} (" in done.stdout
     assert "compiling, once on this machine: 1 of 2" in done.stderr
     assert len(saved) == len(set(saved)) <= 8  # none in two processes
-    assert "gradone study z1 --noise 0.3 --d 40 --budget 0 --resume" in file.read_text("utf-8")
+    assert "gradone study z1 --noise 0.3 --d 40 --budget 30 --resume" in file.read_text("utf-8")
     assert file.stat().st_size < 6e6
     assert "".join(whole(file)) == ""
     again = runner.invoke(app, ["study", *arguments, "--resume"])

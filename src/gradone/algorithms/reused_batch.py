@@ -37,9 +37,9 @@ class ReusedBatchCard(Algorithm):
 
     def student(self, run: Run) -> dict[str, Any]:
         """The network, as settings or as one student."""
-        whole = ("width", "activation") if "student" in run.settings else ()
-        apart = ("steps", "step_size", "replicates", *_OF_SOLVER, *whole)
-        return {name: value for name, value in self.chosen(run).items() if name not in apart}
+        given = run.settings if "student" in run.settings else self.chosen(run)
+        apart = ("steps", "step_size", "replicates", *_OF_SOLVER)
+        return {name: value for name, value in given.items() if name not in apart}
 
     def step_size(self, run: Run) -> float:
         """The step, as it was chosen or as the engine would; it depends on n/d alone."""

@@ -109,8 +109,7 @@ class StandardAndGrandStaircase(GalleryFigure):
         "One pass learns $z_1$ from $\\mathrm{He}_2(z_1)$ and then, through it, $z_2$ and $z_3$ of "
         "$\\mathrm{sign}(z_1 z_2 z_3)$, which alone is never learned; with $\\mathrm{He}_4(z_1)$ "
         "the first step is too high for one pass, but not for a second look at each sample. In "
-        "finite dimension the noise of single samples helps to leave the start: in (a) earlier "
-        "than in the limit, to the same end."
+        "finite dimension noise helps to leave the start: in (a) earlier than in the limit."
     )
     cites = ("abbe2023leap", "arnaboldi2024repetita", "troiani2024limits")
     budget = {"small": 100.0, "paper": 900.0}
