@@ -51,6 +51,37 @@ def test_an_identity_covariance_gives_the_flow_of_the_default():
     assert np.allclose(found.orthogonal_norm, wanted.orthogonal_norm, rtol=4 / d)
 
 
+def test_the_flow_under_a_covariance_does_not_depend_on_the_coordinates():
+    """A matrix, turned with its directions, against its spectrum; eigenvectors are one case."""
+    rng = np.random.default_rng(1)
+    spectrum = np.array([3.0, 2.0, 1.5, 1.0, 0.5, 0.4, 0.3, 0.2])
+    turn = np.linalg.qr(rng.standard_normal((8, 8)))[0]
+    turned = gd.inputs.gaussian(covariance=(turn * spectrum) @ turn.T)
+    plain = gd.inputs.gaussian(spectrum=spectrum)
+    for rows in (np.linalg.qr(rng.standard_normal((8, 2)))[0].T, np.eye(8)[[1, 4]]):
+        one = gd.predict("z1 + z1*z2", "mean_field", time=2.0, inputs=plain, directions=rows)
+        other = gd.predict(
+            "z1 + z1*z2", "mean_field", time=2.0, inputs=turned, directions=rows @ turn.T
+        )
+        assert np.allclose(one.test_mse, other.test_mse, rtol=1e-6)
+        assert np.allclose(one.overlap, other.overlap, atol=1e-6)
+    same = gd.predict("z1 + z1*z2", "mean_field", time=2.0, inputs=plain, directions=[1, 4])
+    assert np.allclose(same.overlap, one.overlap, atol=1e-9)
+
+
+def test_random_directions_under_a_covariance_are_the_mean_of_draws():
+    """Draws at d = 200 scatter by about d**-0.5 around the limit."""
+    rng = np.random.default_rng(2)
+    run = {"time": 3.0, "inputs": LAW}
+    limit = gd.predict("z1 + z1*z2", "mean_field", **run)
+    draws = []
+    for _ in range(5):
+        rows = np.linalg.qr(rng.standard_normal((200, 2)))[0].T
+        draws.append(gd.predict("z1 + z1*z2", "mean_field", directions=rows, **run).overlap.values)
+    found, error = np.mean(draws, axis=0), np.std(draws, axis=0, ddof=1) / math.sqrt(5)
+    assert (np.abs(found - limit.overlap.values) < 5 * error + 3 / 200).all()
+
+
 @pytest.mark.parametrize(
     ("target", "inputs", "directions", "error"),
     [
@@ -96,7 +127,7 @@ SITUATIONS = {
 COVERED = {
     "bayes_amp": {"covariance", "delocalized"},
     "bayes_optimal": {"covariance", "delocalized"},
-    "mean_field": {"delocalized", "axes", "mixture"},  # covariance: eigenvectors alone
+    "mean_field": {"covariance", "delocalized", "axes", "mixture"},
     "random_features": {"covariance", "delocalized", "axes"},
     "sgd_flow": {"delocalized"},
     "one_step": {"delocalized"},
@@ -118,8 +149,8 @@ def test_refusals_say_why_and_what_to_do():
     with pytest.raises(OutOfRegime) as error:
         gd.predict("z1*z2", "bayes_amp", alpha=2.0, inputs="rademacher", directions="axes")
     assert str(error.value).startswith(words)
-    with pytest.raises(OutOfRegime, match="are not eigenvectors of the covariance"):
-        gd.predict("z1*z2", "mean_field", time=1.0, inputs=LAW)
+    with pytest.raises(BadData, match="depends on the eigenvalues, and these on d"):
+        gd.predict("z1*z2", "mean_field", time=1.0, inputs="gaussian(power_law=0.5)")
     with pytest.raises(OutOfRegime, match="the law of z depends on the rows that are given"):
         gd.predict("z", "bayes_amp", alpha=2.0, inputs="laplace", directions=[[0.6, 0.8]])
     with pytest.raises(OutOfRegime, match="leave d, weight_decay"):

@@ -213,7 +213,7 @@ class OnInputs(Sampled):
         """
         d = whole_number("d", d)
         self.inputs.check(d)
-        W = self._rows(d, seed, replicate)
+        W = self.rows(d, seed, replicate)
         if self.inputs.is_standardized:
             W = W / np.sqrt(self.inputs.covariance(d))
         return self.inputs.cumulants(W)
@@ -270,7 +270,7 @@ class OnInputs(Sampled):
                 "the eigenvalues depend on d: give the covariance, the spectrum, or "
                 "gd.inputs.gaussian(power_law=..., d=...)"
             )
-        values, W = law.covariance(d), self._rows(d, 0, 0)
+        values, W = law.covariance(d), self.rows(d)
         image = W * values if values.ndim == 1 else W @ values
         own = (image * W).sum(axis=1)
         if np.abs(image - own[:, None] * W).max() > 1e-8 * float(np.abs(values).max()):
@@ -296,7 +296,7 @@ class OnInputs(Sampled):
         if self.directions == "random":
             trace = values.sum() if values.ndim == 1 else np.trace(values)
             return np.eye(self.r) * np.sqrt(trace / d)
-        W = self._rows(d, 0, 0)
+        W = self.rows(d)
         inner = (W * values) @ W.T if values.ndim == 1 else W @ values @ W.T
         sizes, vectors = np.linalg.eigh(inner)
         root = (vectors * np.sqrt(np.maximum(sizes, 0.0))) @ vectors.T
@@ -304,7 +304,7 @@ class OnInputs(Sampled):
 
     # ---- samples
 
-    def _rows(self, d: int, seed: int, replicate: int) -> np.ndarray:
+    def rows(self, d: int, seed: int = 0, replicate: int = 0) -> np.ndarray:
         """Hidden directions (r, d), orthonormal."""
         r, given = self.r, self.directions
         if given == "random":
@@ -334,7 +334,7 @@ class OnInputs(Sampled):
         self.inputs.check(d)
         if not isinstance(self.target, Target):
             return self.target.realization(d, seed=seed, replicate=replicate)
-        W_star = self._rows(d, seed, replicate)
+        W_star = self.rows(d, seed, replicate)
         if not self.inputs.is_standardized:
             return IndexRealization(W_star, self.target)
         return StandardizedRealization(W_star, self.target, self.inputs.covariance(d))

@@ -88,31 +88,6 @@ def finite_start(
     return Particles(a, np.full(count, bias), u, s), np.full(count, 1 / count)
 
 
-class Spread:
-    r"""Norm of the orthogonal part of the weights under a covariance.
-
-    Each coordinate k of it grows as :math:`e^{\lambda_k H}`, with one number H for each neuron:
-
-    .. math:: s^2(H) = \frac1d \sum_{k \notin \text{target}} \lambda_k e^{2\lambda_k H}, \qquad
-              \dot H = a\,\mathbb{E}_z[e\,\sigma_s''(v)].                        [MF-3]
-
-    Parameters
-    ----------
-    eigenvalues : ndarray
-        Those of the directions that are not the target's.
-    d : int
-        Dimension.
-    """
-
-    def __init__(self, eigenvalues: np.ndarray, d: int) -> None:
-        self._eigenvalues, self._d = eigenvalues, d
-
-    def __call__(self, H: np.ndarray) -> np.ndarray:
-        """Norms s of neurons (N,)."""
-        grown = np.exp(2 * np.multiply.outer(H, self._eigenvalues))
-        return np.asarray(np.sqrt(grown @ self._eigenvalues / self._d))
-
-
 class Field:
     """What the particles feel: the error of the network on nodes of the projections.
 
@@ -128,8 +103,6 @@ class Field:
         Weight of each particle.
     motion : Motion
         Rates.
-    spread : Spread, optional
-        Of inputs with a covariance; then ``s`` of the particles stands for H.
     """
 
     def __init__(
@@ -141,22 +114,25 @@ class Field:
         sigma: SmoothedActivation,
         shares: np.ndarray,
         motion: Motion,
-        spread: Spread | None = None,
     ) -> None:
         self._z, self._weights, self._labels, self._noise = z, weights, labels, noise
         self._sigma, self._shares, self._motion = sigma, shares, motion
-        self._spread = spread
 
-    def risk(self, particles: Particles) -> float:
-        """Mean squared error on new labels."""
-        features = self._features(particles)[0]
-        error = self._labels - features @ (self._shares * particles.a)
-        return float(self._weights @ error**2) + self._noise
+    def state(self, particles: Particles) -> np.ndarray:
+        """Start as a vector."""
+        return np.concatenate([part.ravel() for part in particles])
 
-    def velocity(self, particles: Particles) -> Particles:
+    def readings(self, state: np.ndarray) -> dict[str, Any]:
+        """What a curve says about a state."""
+        a, b, u, s = particles = self._particles(state)
+        error = self._labels - self._features(particles)[0] @ (self._shares * a)
+        risk = float(self._weights @ error**2) + self._noise
+        return {"test_mse": risk, "overlap": u, "orthogonal_norm": s, "readout": a, "bias": b}
+
+    def velocity(self, state: np.ndarray) -> np.ndarray:
         """Time derivative of the state [MF-1]."""
         motion = self._motion
-        a, b, u, s = particles
+        a, b, u, s = particles = self._particles(state)
         value, by_v, by_s = self._features(particles)
         error = self._labels
         if not motion.is_correlation:
@@ -165,19 +141,18 @@ class Field:
         da = motion.train_readout * (pull @ value) - motion.readout_decay * a
         du = a[:, None] * (by_v.T @ (pull[:, None] * self._z)) - motion.weight_decay * u
         ds = a * (pull @ by_s) - motion.weight_decay * s
-        if self._spread:
-            ds = ds / self.norm(particles)  # d/ds of the smoothed activation is s times its second
         if motion.temperature:
             ds = ds + motion.temperature / s
         if motion.is_spherical:  # what would change the norm is taken back
             along = (du * u).sum(axis=1) + ds * s
             du, ds = du - along[:, None] * u, ds - along * s
         db = motion.train_bias * a * (pull @ by_v)
-        return Particles(da, db, du, ds)
+        return self.state(Particles(da, db, du, ds))
+
+    def _particles(self, state: np.ndarray) -> Particles:
+        N = len(self._shares)
+        a, b, u, s = np.split(state, [N, 2 * N, len(state) - N])
+        return Particles(a, b, u.reshape(N, -1), s)
 
     def _features(self, particles: Particles) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        return self._sigma(self._z @ particles.u.T + particles.b, self.norm(particles))
-
-    def norm(self, particles: Particles) -> np.ndarray:
-        """Norm of the orthogonal part of the weights."""
-        return self._spread(particles.s) if self._spread else np.abs(particles.s)
+        return self._sigma(self._z @ particles.u.T + particles.b, np.abs(particles.s))

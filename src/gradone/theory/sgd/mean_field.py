@@ -11,8 +11,6 @@ import numpy as np
 from ...analysis.correlation.leap import LeapRecord, leap_record
 from ...base.curves import curve
 from ...base.errors import BadData, OutOfRegime, one_of
-from ...calculus.grid import gauss_hermite, product_rule
-from ...calculus.integrand import Integrand
 from ...targets.activation import Activation
 from ...targets.language.expression import Expression
 from ...targets.language.functions import substitute
@@ -23,8 +21,8 @@ from ...targets.target import Target
 from ...targets.training import GEOMETRIES, PLAIN_LOSSES
 from .._inputs import nonnegative, number, positive
 from .._registry import THEORIES, Theory
-from ._particles import Field, Motion, Particles, Spread, finite_start, limit_start
-from ._smoothed import SmoothedActivation
+from ._particle_flow import ParticleFlow
+from ._particles import Motion, Particles, finite_start, limit_start
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -34,15 +32,7 @@ LABELS = {
     "orthogonal_norm": ("s", "norm of the part of the weights that is orthogonal to the target"),
     "share": ("P", "share of the neurons"),
 }
-# By r: nodes along each direction of a smooth target, and of each panel of one that breaks.
-_SMOOTH = {1: 60, 2: 34, 3: 24, 4: 16}
-_PANEL = {1: 40, 2: 22, 3: 12, 4: 6}
-_COARSER = 1.4
-_TOLERANCE = 1e-7
-# Where d is finite, the points that stand for the neurons limit the accuracy to about 1e-2.
-_FINITE_COARSER, _FINITE_TOLERANCE = 1.6, 1e-4
 _LAW = 8  # readouts that stand for a law with a density
-_GROWTH = 1e6  # sum of squares from which nothing comes back
 _BLIND = 1e-9
 _HIGHEST = 6  # order of a derivative that is looked at
 
@@ -133,8 +123,6 @@ class MeanField(Theory):
         """Why the flow is not closed in the projections, or None."""
         if target.situation in ("axes", "mixture") and target.target.q:
             return "the target has latent noise, whose mean is known for Gaussian z alone"
-        if target.situation == "covariance" and not target.are_axes:
-            return "the directions are not eigenvectors of the covariance: z alone is not closed"
         if target.situation != "mixture":
             return None
         if target.directions != "axes" or not target.inputs.is_standard_elsewhere:  # type: ignore[attr-defined]
@@ -191,16 +179,16 @@ class MeanField(Theory):
         if isinstance(target, OnInputs):
             law, target = target, target.target
             _check_motion(law, motion, d)
-        solve = _Solver(law or target, sigma, motion, times[order], is_limit=math.isinf(d))
+        flow = ParticleFlow(law or target, sigma, motion, times[order], is_limit=math.isinf(d))
         if math.isinf(d):
-            start, shares = solve.start(*limit_start(readout, b, target.r, _LAW))
-            other = solve.start(*limit_start(readout, b, target.r, _LAW - 2))
+            start, shares = limit_start(readout, b, target.r, _LAW)
+            other = limit_start(readout, b, target.r, _LAW - 2)
         else:
             start, shares = finite_start(readout, b, target.r, d, count, 0)
             other = finite_start(readout, b, target.r, d, count, 1)
-        fine = solve(start, shares, coarse=False)
+        fine = flow.solve(start, shares, coarse=False)
         # The particles of the fine solution move without weight in the field of the others.
-        rough = solve(
+        rough = flow.solve(
             Particles(*(np.concatenate(pair) for pair in zip(start, other[0], strict=True))),
             np.concatenate([np.zeros(len(shares)), other[1]]),
             coarse=True,
@@ -249,96 +237,6 @@ class MeanField(Theory):
         return found
 
 
-class _Solution:
-    """Values at the asked times; NaN after `until`, for the reason `why`."""
-
-    def __init__(self, values: dict[str, np.ndarray], until: float, why: str) -> None:
-        self.values, self.until, self.why = values, until, why
-
-
-class _Solver:
-    """The flow of one target and network from any start."""
-
-    def __init__(
-        self,
-        target: Target | OnInputs,
-        sigma: Activation,
-        motion: Motion,
-        times: np.ndarray,
-        *,
-        is_limit: bool,
-    ) -> None:
-        self._law = target if isinstance(target, OnInputs) else None
-        self._target: Target = target.target if isinstance(target, OnInputs) else target
-        self._spread = _spread(self._law)
-        self._sigma, self._motion, self._times = sigma, motion, times
-        self._coarser = 1.0 if is_limit else _FINITE_COARSER
-        self._tolerance = _TOLERANCE if is_limit else _FINITE_TOLERANCE
-
-    def start(self, particles: Particles, shares: np.ndarray) -> tuple[Particles, np.ndarray]:
-        """Particles in the variables of the flow: under a covariance H = 0 in place of s = 1."""
-        if self._spread:
-            particles = particles._replace(s=np.zeros_like(particles.s))
-        return particles, shares
-
-    def __call__(self, start: Particles, shares: np.ndarray, *, coarse: bool) -> _Solution:
-        """Solution at the times, in their order."""
-        from scipy.integrate import solve_ivp
-
-        coarser = self._coarser * (_COARSER if coarse else 1.0)
-        z, weights = _nodes_of_law(self._law, coarser) or _nodes(self._target, coarser)
-        labels = np.asarray(self._target.mean(z), dtype=np.float64)
-        field = Field(
-            z, weights, labels, self._target.noise_variance.value,
-            SmoothedActivation(self._sigma, 17 if coarse else 24), shares, self._motion,
-            self._spread,
-        )  # fmt: skip
-        N, r = start.u.shape
-        cuts = np.cumsum([N, N, N * r])
-
-        def unpack(state: np.ndarray) -> Particles:
-            a, b, u, s = np.split(state, cuts)
-            return Particles(a, b, u.reshape(N, r), s)
-
-        def pack(particles: Particles) -> np.ndarray:
-            return np.concatenate([part.ravel() for part in particles])
-
-        first = pack(start)
-        limit = _GROWTH * float(first @ first)
-        latest = 0.0
-
-        def velocity(time: float, state: np.ndarray) -> np.ndarray:
-            nonlocal latest
-            latest = time
-            return pack(field.velocity(unpack(state)))
-
-        def leaves(_: float, state: np.ndarray) -> float:
-            return limit - float(state @ state)
-
-        leaves.terminal = True  # type: ignore[attr-defined]
-        tolerance = self._tolerance * (10.0 if coarse else 1.0)
-        end = float(self._times[-1])
-        if end == 0:
-            states = np.repeat(first[None], len(self._times), axis=0)
-        else:
-            with np.errstate(over="ignore", invalid="ignore"):
-                found = solve_ivp(
-                    velocity, (0.0, end), first, method="DOP853", t_eval=self._times,
-                    events=leaves, rtol=tolerance, atol=tolerance * 1e-2,
-                )  # fmt: skip
-            states = np.reshape(np.transpose(found.y), (-1, len(first)))
-        done = [unpack(state) for state in states]
-        missing = len(self._times) - len(done)
-        blank = Particles(*(np.full_like(part, np.nan) for part in start))
-        a, b, u, s = (np.stack(parts) for parts in zip(*done, *[blank] * missing, strict=True))
-        if self._spread:
-            s = np.stack([self._spread(H) for H in s])
-        risk = np.array([field.risk(p) for p in done] + [math.nan] * missing)
-        values = {"test_mse": risk, "overlap": u, "orthogonal_norm": s, "readout": a, "bias": b}
-        why = f"the weights grow without bound near time {latest:.4g}" if missing else ""
-        return _Solution(values, latest if missing else math.inf, why)
-
-
 def _is_spherical(geometry: str) -> bool:
     if one_of("geometry", geometry, GEOMETRIES) == "projected":
         raise BadData("a flow has no projected geometry: use 'spherical', which is its limit")
@@ -354,39 +252,6 @@ def _check_motion(law: OnInputs, motion: Motion, d: float) -> None:
             "under a covariance the flow is known from u = 0, without weight decay of the first "
             "layer, temperature or sphere; leave d, weight_decay, temperature and geometry out"
         )
-
-
-def _spread(law: OnInputs | None) -> Spread | None:
-    if law is None or law.situation != "covariance":
-        return None
-    own, others = law.eigenvalues
-    return Spread(others, len(own) + len(others))
-
-
-def _nodes_of_law(law: OnInputs | None, coarser: float) -> tuple[np.ndarray, np.ndarray] | None:
-    """Points and weights of the projections of inputs that are not standard Gaussian."""
-    if law is None:
-        return None
-    if law.situation == "covariance":
-        z, weights = _nodes(law.reduced, coarser)
-        return z * np.sqrt(law.eigenvalues[0]), weights
-    return law.z_rule(2 * max(4, round(_SMOOTH[law.r] / coarser / 2)))
-
-
-def _nodes(target: Target, coarser: float) -> tuple[np.ndarray, np.ndarray]:
-    """Points (m, r) and weights (m,) for the projections, split where E[y|z] breaks."""
-    r = target.r
-    planes, is_curved = target.regression.breaks
-    if planes and not is_curved:
-        shape = Integrand(lambda columns: columns[0], r, planes, degree=4.0)
-        if (rule := product_rule(shape, max(4, round(_PANEL[r] / coarser)))) is not None:
-            return rule
-    nodes, weights = gauss_hermite(round(_SMOOTH[r] / coarser))
-    points = np.stack(np.meshgrid(*[nodes] * r, indexing="ij"), axis=-1).reshape(-1, r)
-    product = weights
-    for _ in range(r - 1):
-        product = np.multiply.outer(product, weights)
-    return points, product.ravel()
 
 
 def _notes(
