@@ -17,6 +17,7 @@ from gradone.analysis.plan.bounds import csq_bound, csq_tolerance, sq_bound
 from gradone.analysis.plan.row import Sizes
 from gradone.base.errors import BadData
 from gradone.base.references import references
+from gradone.learners import ResidualStep
 from gradone.targets.hierarchical import Sight, Tree
 from gradone.targets.language.expression import Expression
 from gradone.targets.subspace import Subspace
@@ -149,10 +150,66 @@ def test_one_giant_step_learns_the_range_of_the_leading_tensor():
 def test_residual_step_learns_the_range_of_the_hessian():
     target = Target("z3 + z1*z2 + He3(z4)")
     row = plan(target, d=100, n=20_000, width=200).row("residual step")
-    assert row.reached.distance(Subspace.span(np.eye(4)[:3])) < 1e-12
+    assert row.reached.distance(Subspace.span(np.eye(4)[:2])) < 1e-12
+    assert row.learns == "linear function of span(z3) and any function of span(z1, z2)"
     assert "rank 2 < 4" in row.note
     assert row.plateau.value == pytest.approx(6.0)
+    narrow = plan(target, d=100, n=20_000, width=5).row("residual step")  # a readout of degree 0
+    assert narrow.plateau.value == pytest.approx(6.0)
+    assert narrow.here == "linear part; z1*z2"
+    few = plan(target, d=100, n=200, width=5).row("residual step")
+    assert (few.plateau.value, few.here) == (pytest.approx(7.0), "linear part")
     assert plan(Target("He3(z)")).row("residual step").exponent == math.inf
+
+
+def test_residual_step_learns_no_curve_in_a_direction_of_the_linear_part():
+    """The fit removes z1 from the labels, so that no neuron turns to it; a learner agrees."""
+    target, d = Target("z1 + He2(z2) + He3(z1)/sqrt(6)"), 32
+    n = 16 * d**2
+    row = plan(target, d=d, n=n, width=256).row("residual step")
+    assert row.plateau.value == pytest.approx(1.0)
+    sample = target.sample(n=n + 4000, d=d, seed=0)
+    learner = ResidualStep(256, random_state=0).fit(sample.X[:n], sample.y[:n])
+    shares = ((learner.directions_ @ sample.W_star.T) ** 2).sum(axis=0)
+    assert shares[0] < 0.05 < 0.9 < shares[1]
+    error = np.mean((learner.predict(sample.X[n:]) - sample.y[n:]) ** 2)
+    assert error > 0.7  # plus what the readout leaves; with z1 known it was below 0.2
+
+
+# Exponents of the Hermite product of each term, by hand.
+_TERMS = {
+    "z1": (1, 0, 0),
+    "He2(z2)": (0, 2, 0),
+    "He2(z1)*z2": (2, 1, 0),
+    "He4(z1)*He2(z2)*z3": (4, 2, 1),
+    "He2(z2)*He2(z3)": (0, 2, 2),
+}
+_KNOWN = {
+    "kernel, random features": set(),
+    "one giant step": {0},
+    "2 giant steps": {0, 1},
+    "3 giant steps": {0, 1, 2},
+    "residual step": {1},
+}
+
+
+@pytest.mark.parametrize(("n", "p"), [(1, 0), (1, 1), (1, 2), (2, 1), (2, 2)])
+def test_learned_terms_of_the_five_regimes(source, n, p):
+    """A term is learned if its degree across the known directions is at most min(n, p)."""
+    rows = {one.algorithm: one for one in source.regimes if (one.samples, one.width) == (n, p)}
+    assert set(rows) == set(_KNOWN) - (set() if n == 2 else {"residual step"})
+    for algorithm, one in rows.items():
+        known = _KNOWN[algorithm]
+        degrees = {
+            name: sum(k for i, k in enumerate(powers) if i not in known)
+            for name, powers in _TERMS.items()
+        }
+        learned = [name for name, degree in degrees.items() if degree <= min(n, p)]
+        left = [name for name in _TERMS if name not in learned]
+        energy = sum(math.prod(math.factorial(k) for k in _TERMS[name]) for name in left)
+        assert one.plateau.value == energy
+        assert one.terms == (" + ".join(learned) or "nothing" if left else "all")
+    assert f"n ~ {'1 d d^2'.split()[n]}, p ~ {'1 d d^2'.split()[p]}" in source.learned_terms()
 
 
 def test_thresholds_of_message_passing(parity):
@@ -250,7 +307,9 @@ def test_summary_is_one_screen(source, parity):
         lines = found.summary().splitlines()
         assert len(lines) <= 30
         assert max(map(len, lines)) <= 125
-    assert "52         4         0" in source.summary()
+    assert "2 giant steps                     52        4        4        4        0" in (
+        source.summary()
+    )
 
 
 def test_dictionary_is_plain_json(source, parity):

@@ -25,6 +25,10 @@ def plan(
         bool,
         typer.Option("--theory/--no-theory", help="Ask theories for errors at n; takes seconds."),
     ] = True,
+    terms: Annotated[
+        bool,
+        typer.Option("--terms", help="Also list what is learned by powers of n and width."),
+    ] = False,
     noise: Noise = None,
     inputs: Inputs = None,
     directions: Directions = "random",
@@ -38,4 +42,4 @@ def plan(
     if as_json:
         typer.echo(json.dumps(found.to_dict(), indent=2, allow_nan=False))
     else:
-        typer.echo(found.summary())
+        typer.echo(found.summary() + (f"\n\n{found.learned_terms()}" if terms else ""))

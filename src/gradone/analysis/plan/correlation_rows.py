@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+import numpy as np
+
 from ...base.errors import OutOfRegime
 from ...base.estimate import Estimate
 from ...targets.frame import natural_frame
@@ -63,7 +65,8 @@ def giant_step_rows(case: Case) -> list[PlanRow]:
             + (", which relu lacks without biases" if order % 2 and order > 2 else ""),
             cites=cites,
         )
-        rows.append(_fitted(row, expression, _if(row.margin >= 0, new), sizes))
+        row = _fitted(row, expression, _if(row.margin >= 0, new), sizes)
+        rows.append(_with_table(row, expression, new) if order == 2 else row)
     for steps, reached in enumerate(staircase, start=1):
         row = PlanRow(
             "one giant step" if steps == 1 else f"{steps} giant steps",
@@ -95,7 +98,10 @@ def giant_step_rows(case: Case) -> list[PlanRow]:
 
 
 def residual_row(case: Case) -> PlanRow | None:
-    """Step on the residual of a linear fit: the range of the expected Hessian."""
+    """Step on the residual of a linear fit: the range of the expected Hessian.
+
+    Of directions that only the linear part shows the fit learns a linear function and no more.
+    """
     expression, sizes = case.expression, case.sizes
     framed, frame = natural_frame(expression)
     try:
@@ -103,29 +109,51 @@ def residual_row(case: Case) -> PlanRow | None:
     except OutOfRegime:
         return None
     zero = Subspace.zero(framed.r)
-    parts = [zero, zero]
-    for k in (1, 2):
-        if blocks.energy(zero, k).is_nonzero(blocks.variance):
+    parts, energies = [zero, zero], [blocks.energy(zero, k) for k in (1, 2)]
+    for k, energy in enumerate(energies, 1):
+        if energy.is_nonzero(blocks.variance):
             parts[k - 1] = Subspace.span(blocks.directions(zero, k)[0], framed.r)
     linear, hessian = (Subspace.span(p.basis[:, : len(frame)] @ frame, expression.r) for p in parts)
-    reached, r = linear + hessian, len(frame)
+    r, is_any = len(frame), linear.dim + hessian.dim > 0
     missed = (
         "" if hessian.dim == r else f"; rank {hessian.dim} < {r}: the theorem asks for full rank"
     )
     polynomial = expression.polynomial
     degree = "deg" if polynomial is None else str(polynomial.degree)
+    found = ([f"linear function of {linear!r}"] if linear.dim else []) + (
+        [f"any function of {hessian!r}"] if hessian.dim else []
+    )
     row = PlanRow(
         "residual step",
-        _residual_needs(r, degree) if reached.dim else "no number of samples is enough",
-        2.0 if reached.dim else math.inf,
-        sizes.data_exponent - 2 if reached.dim else -math.inf,
-        repr(reached) if reached.dim else "nothing: C_1 = C_2 = 0",
+        _residual_needs(r, degree) if is_any else "no number of samples is enough",
+        2.0 if is_any else math.inf,
+        sizes.data_exponent - 2 if is_any else -math.inf,
+        " and ".join(found) or "nothing: C_1 = C_2 = 0",
         constant=Estimate(float(r), note="up to a constant and logarithms"),
         note=f"range of C_2: {hessian!r}{missed}; with these features a second target on the same "
         "directions needs no power of d",
         cites=("damian2022representations",),
     )
-    return _fitted(row, expression, _if(row.margin >= 0, reached), sizes)
+    reached = _if(row.margin >= 0, hessian)
+    row = _fitted(row, expression, reached, sizes)
+    if sizes.kappa == 0 and sizes.data_exponent >= 1:  # no degree for the readout, but a linear fit
+        row = _with_linear_fit(row, energies[0].estimate, linear, reached)
+    return _with_table(row, expression, hessian) if is_any else row
+
+
+def _with_linear_fit(
+    row: PlanRow, energy: Estimate, linear: Subspace, reached: Subspace
+) -> PlanRow:
+    """Row of a readout of degree 0 with a linear fit beside it."""
+    if row.plateau is None or not linear.dim:
+        return row
+    outside = 1 - float(np.sum((linear.basis @ reached.basis.T) ** 2))  # share of C_1 across U
+    if outside < 1e-12:
+        return row
+    left = max(row.plateau.value - outside * energy.value, 0.0)
+    error = Estimate(left, row.plateau.error + energy.error, row.plateau.kind)
+    here = "linear part" if row.here == "nothing" else f"linear part; {row.here}"
+    return replace(row, plateau=error, here="all" if _vanishes(error) else here)
 
 
 def samples_of_leap(order: int, d: int) -> float:

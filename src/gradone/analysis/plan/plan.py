@@ -10,7 +10,7 @@ from typing import Any
 from ...base.errors import BadData
 from ...targets.sampled import Sampled
 from .bounds import Bound
-from .row import PlanRow, Sizes, finite
+from .row import REGIMES, PlanRow, Regime, Sizes, finite
 
 _WIDTH, _NAME, _WORD = 80, 27, 7  # letters of a line, of its first column and of its end
 
@@ -55,6 +55,12 @@ class Plan:
         rows = [row for row in self.rows if row.steps is not None]
         return tuple(sorted(rows, key=lambda row: row.steps or 0))
 
+    @property
+    def regimes(self) -> tuple[Regime, ...]:
+        """What kernels and giant steps learn when n and the width are different powers of d."""
+        rest = [row for row in self.rows if row.steps is None]
+        return tuple(one for row in (*self.staircase, *rest) for one in row.regimes)
+
     def row(self, algorithm: str) -> PlanRow:
         """Row of an algorithm."""
         for row in self.rows:
@@ -82,13 +88,7 @@ class Plan:
             lines.append(_columns(row.algorithm, row.needs, _signed(row.margin), error, word))
             if not word:
                 lines += textwrap.wrap(here, _WIDTH, initial_indent="  ", subsequent_indent="    ")
-        table = [row for row in self.staircase if row.plateaus]
-        if len(table) > 1:
-            lines += ["", "error left after T giant steps when n and width are of order"]
-            lines.append(f"  {'T':>2}  {'p ~ 1':>9} {'d':>9} {'d^2':>9}")
-            for row in table:
-                cells = " ".join(f"{e.value:>9.4g}" for e in row.plateaus)
-                lines.append(f"  {row.steps:>2}  {cells}")
+        lines += self._table_of_plateaus()
         for bound in self.bounds:
             exact = f"; with its constants n >= {bound.samples:.3g}" if bound.samples else ""
             text = f"{bound.name} bound, order {bound.order}: n ~ d^{bound.exponent:g}{exact} "
@@ -96,6 +96,35 @@ class Plan:
         if self.about_inputs:
             lines += ["", *textwrap.wrap(self.about_inputs, _WIDTH)]
         return "\n".join(lines)
+
+    def learned_terms(self) -> str:
+        """Hermite terms that kernels and giant steps learn in each regime, as text."""
+        lines = []
+        for n, p in REGIMES:
+            lines.append(f"n ~ {_order(n)}, p ~ {_order(p)}")
+            for one in self.regimes:
+                if (one.samples, one.width) == (n, p):
+                    text = f"{one.algorithm:<{_NAME - 4}}{one.plateau.value:>8.4g}  {one.terms}"
+                    lines += textwrap.wrap(
+                        text, _WIDTH, initial_indent="  ", subsequent_indent=" " * (_NAME + 10)
+                    )
+        return "\n".join(lines) if self.regimes else "no error of giant steps is known"
+
+    def _table_of_plateaus(self) -> list[str]:
+        """Errors of kernels and giant steps by regime; a dash where samples are too few."""
+        cells: dict[str, dict[tuple[int, int], str]] = {}
+        for one in self.regimes:
+            cell = f"{one.plateau.value:.4g}"
+            cells.setdefault(one.algorithm, {})[one.samples, one.width] = cell
+        if len(cells) < 2:
+            return []
+        lines = ["", "error left when samples n and width p are of the order of"]
+        for name, powers in (("n", [n for n, _ in REGIMES]), ("p", [p for _, p in REGIMES])):
+            lines.append(f"{name:>{_NAME}}" + "".join(f"{_order(k):>9}" for k in powers))
+        for algorithm, found in cells.items():
+            row = "".join(f"{found.get(regime, '-'):>9}" for regime in REGIMES)
+            lines.append(f"{algorithm:<{_NAME}}{row}")
+        return lines
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers, texts and lists, ready for JSON."""
@@ -107,6 +136,7 @@ class Plan:
             "data_exponent": self.sizes.data_exponent,
             "kappa": self.sizes.kappa,
             "rows": [row.to_dict() for row in self.rows],
+            "regimes": [one.to_dict() for one in self.regimes],
             "about_inputs": self.about_inputs,
             "bounds": [
                 {
@@ -155,6 +185,10 @@ def _columns(name: str, needs: str, margin: str, error: str, word: str) -> str:
     above = f"{name}\n" if len(name) > _NAME - 1 else ""
     name = "" if above else name
     return above + f"{name:<{_NAME}}{needs:<30}{margin:>6}{error:>8}  {word}".rstrip()
+
+
+def _order(power: int) -> str:
+    return ("1", "d", "d^2")[power]
 
 
 def _signed(margin: float) -> str:

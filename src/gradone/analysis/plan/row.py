@@ -53,6 +53,36 @@ class Sizes:
         return math.floor(min(self.data_exponent, self.width_exponent) + 1e-9)
 
 
+REGIMES = ((1, 0), (1, 1), (1, 2), (2, 1), (2, 2))  # powers of d of the samples and the width
+
+
+@dataclass(frozen=True)
+class Regime:
+    r"""What an algorithm learns when n and the width p grow as powers of d.
+
+    Parameters
+    ----------
+    algorithm : str
+        Its name.
+    samples, width : int
+        The powers: :math:`n \sim d^{samples}`, :math:`p \sim d^{width}`.
+    terms : str
+        Hermite terms that it learns.
+    plateau : Estimate
+        Error that it keeps.
+    """
+
+    algorithm: str
+    samples: int
+    width: int
+    terms: str
+    plateau: Estimate
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers and texts, ready for JSON."""
+        return {**vars(self), "plateau": self.plateau.to_dict()}
+
+
 @dataclass(frozen=True)
 class PlanRow:
     r"""One algorithm of a plan.
@@ -82,7 +112,7 @@ class PlanRow:
         Number of giant steps; 0 for kernels.
     plateaus, terms : tuple
         For giant steps and kernels: error kept, and terms learned, when n and the width are of
-        order 1, d and d^2 beyond what the steps need.
+        order 1, d and d^2 beyond what the steps need: by the degree 0, 1, 2 of the readout.
     with_log : bool
         Whether a logarithm of d multiplies the samples.
     is_weak : bool
@@ -109,6 +139,18 @@ class PlanRow:
     is_weak: bool = False
     note: str = ""
     cites: tuple[str, ...] = field(default=(), repr=False)
+
+    @property
+    def regimes(self) -> tuple[Regime, ...]:
+        """What is learned in each regime of samples and width that are enough for the steps."""
+        if not self.plateaus:
+            return ()
+        least = 0.0 if self.steps == 0 else self.exponent
+        degrees = ((n, p, min(n, p)) for n, p in REGIMES if n >= least)
+        return tuple(
+            Regime(self.algorithm, n, p, self.terms[degree], self.plateaus[degree])
+            for n, p, degree in degrees
+        )
 
     @property
     def rank(self) -> tuple[float, bool, bool, float, float, float]:

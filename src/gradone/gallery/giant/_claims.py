@@ -19,7 +19,7 @@ from ...theory import (
     optimal_step,
     risk_bounds,
 )
-from .._verdict import found, mean_of
+from .._verdict import found, mean_of, slope_of
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -40,6 +40,41 @@ def plateaus(target: str) -> xr.Dataset:
             numbers[f"T{row.steps}_d{power}"] = float(error.value)
         numbers[f"T{row.steps}_terms"] = str(row.terms[1])
     return found(**numbers)
+
+
+def regimes(target: str) -> xr.Dataset:
+    """Errors left by kernels and giant steps when n and the width are powers of d."""
+    short = {"kernel, random features": "T0", "one giant step": "T1", "residual step": "R"}
+    numbers: dict[str, float | str] = {}
+    for one in plan(target).regimes:
+        name = short.get(one.algorithm, f"T{one.algorithm[0]}")
+        numbers[f"{name}_n{one.samples}_p{one.width}"] = float(one.plateau.value)
+        numbers[f"{name}_n{one.samples}_p{one.width}_terms"] = one.terms
+    return found(**numbers)
+
+
+def hidden_quadratic(sizes: list[int], ratio: float = 8.0, replicates: int = 8) -> xr.Dataset:
+    """Powers of d by which a step with n = ratio d**2 turns neurons to z2 in z1 + He2(z2).
+
+    Plain products of matrices: the step on the labels, of order one, and the step on what a linear
+    fit leaves, of order sqrt(d).
+    """
+    logs: dict[str, list[Estimate]] = {"plain": [], "residual": []}
+    for d in sizes:
+        n, shares = round(ratio * d**2), {"plain": [], "residual": []}
+        for seed in range(replicates):
+            rng = np.random.default_rng([seed, d])
+            X, W = rng.standard_normal((n, d)), rng.standard_normal((64, d))
+            W /= np.linalg.norm(W, axis=1, keepdims=True)
+            y = X[:, 0] + X[:, 1] ** 2 - 1
+            slopes = (X @ W.T > 0) / n  # relu
+            left = y - y.mean() - X @ (X.T @ y / n)
+            for name, labels, size in (("plain", y, 1.0), ("residual", left, np.sqrt(d))):
+                moved = W + size * (slopes.T * labels) @ X
+                shares[name].append(np.sum(moved[:, 1] ** 2) / np.sum(moved**2))
+        for name, values in shares.items():
+            logs[name].append(mean_of(np.log(values)))
+    return found(**{name: slope_of(np.log(sizes), means) for name, means in logs.items()})
 
 
 def spike(target: str, noise: float = 0.0, **setting: Any) -> xr.Dataset:
