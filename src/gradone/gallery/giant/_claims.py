@@ -61,7 +61,8 @@ def hidden_quadratic(sizes: list[int], ratio: float = 8.0, replicates: int = 8) 
     """
     logs: dict[str, list[Estimate]] = {"plain": [], "residual": []}
     for d in sizes:
-        n, shares = round(ratio * d**2), {"plain": [], "residual": []}
+        n = round(ratio * d**2)
+        shares: dict[str, list[float]] = {"plain": [], "residual": []}
         for seed in range(replicates):
             rng = np.random.default_rng([seed, d])
             X, W = rng.standard_normal((n, d)), rng.standard_normal((64, d))
