@@ -155,6 +155,12 @@ def test_refusals_say_why_and_what_to_do():
         gd.predict("z", "bayes_amp", alpha=2.0, inputs="laplace", directions=[[0.6, 0.8]])
     with pytest.raises(OutOfRegime, match="leave d, weight_decay"):
         gd.predict("z1*z2", "mean_field", time=1.0, inputs=LAW, directions="axes", weight_decay=0.1)
+    table = gd.inputs.rows(np.random.default_rng(0).standard_normal((200, 5)))
+    run = {"alpha": 2.0, "width_ratio": 2.0, "ridge": 1.0, "inputs": table}
+    with pytest.raises(OutOfRegime, match="are no principal axes"):
+        gd.predict("z", "random_features", **run)
+    with pytest.raises(OutOfRegime, match="width_ratio is at most 10 here, got inf"):
+        gd.predict("z", "random_features", **run | {"width_ratio": math.inf}, directions="axes")
     with pytest.raises(OutOfRegime, match="no target of Gaussian inputs stands for this one"):
         gd.plan("z1*z2", inputs="rademacher", directions="axes")
 

@@ -85,6 +85,11 @@ class Rows(Law):
         self.check(d)
         return self._variances
 
+    @property
+    def whitened(self) -> np.ndarray:
+        """The table (rows, d) in principal coordinates of variance 1."""
+        return np.asarray(self._table / np.sqrt(self._variances))
+
     def rows_of(self, role: str) -> int | None:
         """Number of rows of the data, or of the tests."""
         test = len(self._table) // _SHARE

@@ -189,6 +189,18 @@ def _moments(X: np.ndarray, y: np.ndarray, loss: str) -> _Moments:
     return _Moments(CovariateModel(omega, c**2 / max(share, 1.0), 1.0), mean, share)
 
 
+def moments_of_table(features: np.ndarray, y: np.ndarray) -> CovariateModel:
+    """Second moments [LC-1] of features (N, p) and real labels, both centered.
+
+    Examples
+    --------
+    >>> X = np.array([[1.0], [-1.0], [1.0], [-1.0]])
+    >>> moments_of_table(X, 2 * X[:, 0]).covariances2
+    array([4.])
+    """
+    return _moments(features, y, "square").model
+
+
 def _matrix(features: Any) -> np.ndarray:
     """Features as a matrix of finite numbers."""
     try:

@@ -14,6 +14,7 @@ from ...targets.on_inputs import OnInputs
 from ...targets.target import Target
 from .._registry import THEORIES, Theory
 from ._features_losses import loss_points
+from ._features_of_rows import NOTE, rows_points
 from ._features_points import Setting, square_points
 from ._features_spectrum import activation_moments
 
@@ -114,15 +115,20 @@ class RandomFeaturesTheory(Theory):
     )  # fmt: skip
 
     latent = True
-    laws = ("gaussian", "delocalized", "axes")
+    laws = ("gaussian", "delocalized", "axes", "rows")
     whitens = True  # the learner standardizes the columns, which whitens a diagonal covariance
 
     def obstacle_of_inputs(self, target: OnInputs) -> str | None:
         """Why the theory does not cover inputs of one of its laws, or None."""
         if target.situation == "covariance" and not target.inputs.is_diagonal:  # type: ignore[attr-defined]
             return "the covariance is not diagonal, and columns are standardized, not whitened"
-        if target.situation == "axes" and target.target.q:
+        if target.situation in ("axes", "rows") and target.target.q:
             return "the target has latent noise, whose mean is known for Gaussian z alone"
+        if target.situation == "rows" and not target.are_axes:
+            return (
+                "the directions of the rows are no principal axes, and the small axes of a table "
+                "are so far from Gaussian that its moments are up to a third off"
+            )
         return None
 
     def obstacle(self, target: Target) -> str | None:
@@ -145,14 +151,22 @@ class RandomFeaturesTheory(Theory):
         outliers: tuple[float, float] | None = None,
     ) -> xr.Dataset:
         """Errors at each alpha, width ratio and ridge."""
+        table = None
         if isinstance(target, OnInputs):
             if loss != "square" or flips or outliers is not None:
                 raise OutOfRegime(
                     "where directions are coordinates of these inputs the theory covers "
-                    "loss='square' without flips and outliers: only the linear weight and the "
-                    "variance of the labels count there"
+                    "loss='square' without flips and outliers: only second moments of the labels "
+                    "and the features count there"
                 )
-            target = _gaussian_twin(target)
+            if target.situation == "rows":
+                if kernel == "ntk" or not fit_intercept:
+                    raise OutOfRegime(
+                        "on rows of a table the theory covers kernel='readout' with an intercept"
+                    )
+                table, target = target, target.target
+            else:
+                target = _gaussian_twin(target)
         _check(target, loss, kernel, width_ratio, ridge, delta, flips, outliers)
         if target.q and (loss != "square" or outliers is not None):
             raise OutOfRegime(
@@ -170,12 +184,14 @@ class RandomFeaturesTheory(Theory):
             flips=float(flips),
             outliers=None if outliers is None else (float(outliers[0]), float(outliers[1])),
         )
-        if loss == "square":
+        if table is not None:
+            values = rows_points(table, function, alpha, width_ratio, ridge)
+        elif loss == "square":
             values = square_points(setting, alpha, width_ratio, ridge)
         else:
             values = loss_points(setting, loss, alpha, width_ratio, ridge)
         extra = {"delta": delta} if loss == "huber" else {"flips": flips}
-        return curve(
+        found = curve(
             {name: ((*self.axes, *dims), array) for name, (dims, array) in values.items()},
             {
                 "alpha": alpha,
@@ -191,6 +207,7 @@ class RandomFeaturesTheory(Theory):
             } | extra,
             labels=LABELS,
         )  # fmt: skip
+        return found if table is None else found.assign_attrs(notes=NOTE)
 
 
 def _gaussian_twin(target: OnInputs) -> Target:
