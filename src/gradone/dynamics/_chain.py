@@ -57,9 +57,9 @@ class Problem:
     @property
     def kind(self) -> Kind:
         """Which of the patterns simulates it."""
-        if self.blocks is not None:
-            return "stacked"
-        return "effective" if self.effective else kind_of_chain(self.student)
+        if self.effective:
+            return "effective"
+        return kind_of_chain(self.student, blocks=self.blocks is not None)
 
     def slower(self, factor: float, steps: int) -> Problem:
         """The same with every step size multiplied by a factor, over other steps, no records."""
@@ -163,30 +163,17 @@ class Chain:
         self._records = records
         self.done = 0
         self.diverged_at: int | None = None
-        p, r = problem.student.width, problem.target.r
         cell = {"d": problem.d, "replicate": replicate}
         self._rng = {part: stream(problem.seed, role, part=part, **cell) for role, part in STREAMS}
-        M, L = start_factors(
-            problem.student.start(r),
-            width=p,
-            r=r,
-            d=problem.d,
-            rng=stream(problem.seed, "init", **cell),
-        )
-        k = problem.rows  # buffers come first, and are zero
-        self.M, self.columns = np.zeros((k, r)), np.zeros((k + 1, k))
-        self.M[k - p :], self.columns[k - p : k, k - p :] = M, L.T
+        self.M, self.columns = self._start(stream(problem.seed, "init", **cell))
         self.a, self.b = np.array(problem.student.a), np.array(problem.student.b)
         if len(problem.marks) and problem.marks[0] == 0:
-            for kept, now in zip(records, (self.M, self.columns[:k], self.a, self.b), strict=True):
-                kept[0] = now
+            now = (self.M, self.columns[..., : problem.rows, :], self.a, self.b)
+            for kept, value in zip(records, now, strict=True):
+                kept[0] = value
         self._advance = compiled_chain(problem.student, problem.target, problem.kind)
-        kinds: dict[str, Callable[[], int]] = {
-            "single": self._single, "batch": self._batch, "repeated": self._repeated,
-            "stacked": self._stacked, "effective": self._effective,
-        }  # fmt: skip
-        self._block = kinds[problem.kind]
-        self._sums = np.zeros((p, r + k)), np.zeros((p, p)), np.zeros((3, p))
+        self._block: Callable[[], int] = getattr(self, f"_{problem.kind}")
+        self._sums = self._empty_sums()
         self._filled = 0
 
     def advance(self) -> None:
@@ -195,6 +182,19 @@ class Chain:
         self.done = abs(done)
         if done < 0:
             self.diverged_at = -done
+
+    def _start(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """First overlaps and columns, which have room for one more."""
+        p, r, student = self.problem.student.width, self.problem.target.r, self.problem.student
+        M, L = start_factors(student.start(r), width=p, r=r, d=self.problem.d, rng=rng)
+        columns = np.zeros((p + 1, p))
+        columns[:p] = L.T
+        return M, columns
+
+    def _empty_sums(self) -> tuple[np.ndarray, ...]:
+        """Room for what a batch of which a part was seen has left."""
+        p, r = self.problem.student.width, self.problem.target.r
+        return np.zeros((p, r + p)), np.zeros((p, p)), np.zeros((3, p))
 
     # ---- random numbers
 
@@ -238,11 +238,10 @@ class Chain:
     def _states(self) -> tuple[Any, ...]:
         return self.M, self.columns, self.a, self.b
 
-    def _keeping(self, *, stacked: bool = False) -> tuple[Any, ...]:
+    def _keeping(self) -> tuple[Any, ...]:
         marks = self.problem.marks
-        M, columns, a, b = self._records
-        kept = (M, columns[:, None] if stacked else columns, a, b)
-        return self.done, marks, int(np.searchsorted(marks, self.done, side="right")), *kept
+        mark = int(np.searchsorted(marks, self.done, side="right"))
+        return self.done, marks, mark, *self._records
 
     def _single(self) -> int:
         problem, s = self.problem, self.problem.settings
@@ -294,34 +293,6 @@ class Chain:
             s["step"], s["inner"], problem.student.inner_steps, s["keep"], s["eta_a"], s["eta_b"],
             s["limit"],
         )  # fmt: skip
-
-    def _stacked(self) -> int:
-        problem, s, student = self.problem, self.problem.settings, self.problem.student
-        size, k = student.batch_size, problem.rows
-        each = problem.target.r + k
-        per_sample = student.clip == "sample" and size > 1
-        left = (problem.steps - self.done) * size - self._filled
-        n = min(max(NUMBERS // (each + 2), 1), left)
-        q = 1 if size == 1 else student.width
-        if per_sample:  # the whole batch must be there: its samples are not orthogonal
-            q, n = size, min(max(NUMBERS // (size * (each + size)), 1) * size, left)
-        updates = (self._filled + n) // size
-        normal = np.zeros((updates, q, q))
-        if q > 1:
-            self._rng["outside"].standard_normal(out=normal)
-        T = self._bartlett(normal, self._squared_lengths(updates, problem.free - np.arange(q)))
-        samples = self._coordinates((n, each))
-        rates = self._rates(updates)
-        done = self._advance(
-            self.M, self.columns[None], self.a, self.b, samples, samples, self._noise((n,)),
-            T[:, None], size, self._filled, *self._sums, rates, *self._keeping(stacked=True),
-            s["step"], student.weight_decay, student.momentum,
-            math.inf if student.clip_norm is None else student.clip_norm,
-            s["eta_a"], s["eta_b"], s["limit"], student.nesterov, per_sample,
-            student.orthogonalize == "newton_schulz",
-        )  # fmt: skip
-        self._filled = (self._filled + n) % size
-        return done
 
     def _effective(self) -> int:
         problem, s, student = self.problem, self.problem.settings, self.problem.student

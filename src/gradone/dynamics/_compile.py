@@ -14,22 +14,31 @@ from ..targets.optimizers import COORDINATEWISE, EPSILON
 from ..targets.target import Target
 from ..targets.training import PLAIN_LOSSES, TrainedStudent
 
-Kind = Literal["single", "batch", "repeated", "stacked", "direct", "effective"]
+Kind = Literal[
+    "single", "batch", "repeated", "stacked_single", "stacked_batch", "direct", "effective"
+]
 
 _PATTERNS = Path(__file__).parent / "_patterns"
 _DISPLACED = ("extragradient", "sam", "sam_normalized")
 _REPEATED = ("k_steps", "look_ahead")
+_STACKED = ("stacked_single", "stacked_batch")
 
 
-def kind_of_chain(student: TrainedStudent) -> Kind:
-    """Which of the patterns simulates a student."""
+def kind_of_chain(student: TrainedStudent, *, blocks: bool = False) -> Kind:
+    """Which of the patterns simulates a student; inputs with `blocks` need a stack."""
     if student.optimizer in COORDINATEWISE:
         return "direct"
-    if not student.is_plain_sgd:
-        return "stacked"
+    if blocks or not student.is_plain_sgd:
+        alone = student.batch_size == 1 and student.optimizer != "muon"
+        return "stacked_single" if alone else "stacked_batch"
     if student.batch_size == 1:
         return "single"
     return "batch" if student.rule == "plain" else "repeated"
+
+
+def is_separate(student: TrainedStudent) -> bool:
+    """Whether a stack must know what is outside its frame of every sample of a batch."""
+    return student.clip == "sample" or student.batch_size == 1
 
 
 def compiled_chain(
@@ -73,12 +82,13 @@ def _choices(student: TrainedStudent, kind: Kind) -> tuple[tuple[str, bool], ...
         "UNIT_NORM": geometry != "euclidean",
         "TANGENT": geometry == "spherical",
     }
-    if kind == "stacked":
+    if kind in _STACKED:
         choices |= {
-            "SINGLE": student.batch_size == 1,
-            "MUON": student.optimizer == "muon",
+            "MOMENTUM": student.momentum > 0,
             "UNIT_STEP": student.optimizer == "normalized",
         }
+    if kind == "stacked_batch":
+        choices |= {"MUON": student.optimizer == "muon", "SEPARATE": is_separate(student)}
     if kind == "direct":
         choices |= {name.upper(): student.optimizer == name for name in COORDINATEWISE}
     return tuple(choices.items())
@@ -111,4 +121,5 @@ def _source(
     )
     head = module_source(functions) + "\nimport numpy as np\n\n" + constants + label
     head += f"\nEPSILON = {EPSILON!r}\n" if kind == "direct" else ""
-    return head + pattern(_PATTERNS / "frame.py") + pattern(_PATTERNS / f"{kind}.py")
+    parts = ("frame", "stack", kind) if kind in _STACKED else ("frame", kind)
+    return head + "".join(pattern(_PATTERNS / f"{part}.py") for part in parts)

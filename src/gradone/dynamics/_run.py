@@ -13,10 +13,10 @@ import numpy as np
 
 from ..base.progress import Progress, Unwatched
 from ..base.threads import available_cores
-from ._anisotropic import AnisotropicChain
 from ._chain import Chain, Problem, Records
 from ._compile import compiled_chain
 from ._direct import DirectRun
+from ._stacked import StackedChain
 
 _POLL = 0.1  # seconds between two looks at the progress
 
@@ -83,9 +83,9 @@ def chain_of(
     problem: Problem, replicate: int, records: tuple[np.ndarray, ...]
 ) -> Chain | DirectRun:
     """What simulates one replicate: the chain of order parameters, or the network itself."""
-    if problem.blocks is not None:
-        return AnisotropicChain(problem, replicate, records)
-    kind = DirectRun if problem.kind == "direct" else Chain
+    if problem.kind == "direct":
+        return DirectRun(problem, replicate, records)
+    kind = StackedChain if problem.kind.startswith("stacked") else Chain
     return kind(problem, replicate, records)
 
 

@@ -130,8 +130,8 @@ def absorb(columns, v):
 
 
 @helper
-def add_outer(columns, c, u, rho):
-    """L <- tri([L, 0] + c (u, rho)^T) in two sweeps of rotations of neighboring columns."""
+def add_outer(columns, c, x, r, rho):
+    """L <- tri([L, 0] + c (u, rho)^T), u = x[r:], in two sweeps of rotations of columns."""
     p = c.size
     h = rho
     for j in range(p):
@@ -144,7 +144,7 @@ def add_outer(columns, c, u, rho):
             for j in range(p):
                 columns[0, j] += h * c[j]
         if turn < p:
-            first, second = u[k], h
+            first, second = x[r + k], h
         else:
             first, second = columns[k, k], columns[k + 1, k]
         h = math.sqrt(first * first + second * second)

@@ -102,7 +102,7 @@ def advance(
                 M[j, k] = factor * M[j, k] + c[j] * x[k]
             for k in range(j + 1):
                 columns[k, j] *= factor
-        add_outer(columns, c, x[r:], math.sqrt(radius2[n]))
+        add_outer(columns, c, x, r, math.sqrt(radius2[n]))
         if UNIT_NORM:
             normalize(M, columns)
         if eta_a > 0.0 or eta_b > 0.0:
