@@ -8,7 +8,7 @@ import gradone as gd
 from gradone.targets.training import read_training
 
 RUNS = 4000
-CHANCE = 1e-6  # of a false alarm in one case; the power below is that of ten per cent
+CHANCE = 1e-4  # the seeds are fixed: what passes once passes always
 D = 60
 WIDTH = 3
 ACTIVATION = "tanh(z + 0.3)"
