@@ -214,3 +214,15 @@ def several_directions(target: str, **setting: Any) -> xr.Dataset:
     curve = predict(target, "one_step", **setting)
     value, error = curve.test_mse.item(), curve.test_mse_err.item()
     return found(test_mse=Estimate(value, error), alignment=curve.alignment.item())
+
+
+def surrogates(readout_ratio: float, d: int, replicates: int = 16) -> xr.Dataset:
+    """Errors of Gaussian surrogates of the features after a step, divided by those of features."""
+    from .conditional_equivalence import measured
+
+    runs, ratios = measured(readout_ratio, d, replicates), {}
+    for kind in ("conditional", "unconditional"):
+        for name in ("test_mse", "train_mse"):
+            values = runs[name].sel(source=kind) / runs[name].sel(source="features")
+            ratios[f"{kind}_{name[:-4]}"] = mean_of(values.values)
+    return found(**ratios)
