@@ -20,6 +20,14 @@ CASES = {
     "two blocks, momentum, clip, batch 4": (
         TWO, {"step_size": 0.02, "momentum": 0.7, "clip_norm": 5.0, "batch_size": 4}),
     "spike, muon, batch 4": (SPIKE, {"step_size": 0.05, "optimizer": "muon", "batch_size": 4}),
+    "two blocks, sample clip, batch 20 > 15": (
+        TWO, {"step_size": 0.1, "clip_norm": 5.0, "clip": "sample", "batch_size": 20}),
+    "spike, sample clip, momentum, batch 4": (
+        SPIKE, {"step_size": 0.02, "momentum": 0.5, "clip_norm": 5.0, "clip": "sample",
+                "batch_size": 4}),
+    "two blocks, sphere": (TWO, {"step_size": 0.02, "geometry": "spherical"}),
+    "spike, sphere, batch 4": (
+        SPIKE, {"step_size": 0.05, "geometry": "spherical", "batch_size": 4}),
 }  # fmt: skip
 
 
@@ -51,15 +59,23 @@ def network(covariance, arguments, runs, rng, steps=12):
         X = rng.standard_normal((runs, student.batch_size, D)) * roots
         field = X @ W.transpose(0, 2, 1)
         e = target(X @ hidden.T) - student.sigma(field) @ a
-        G = (a * e[..., None] * slope(field)).transpose(0, 2, 1) @ X / student.batch_size
-        if student.clip_norm is not None:
+        push = a * e[..., None] * slope(field)
+        if student.clip == "sample":
+            lengths = np.linalg.norm(push, axis=-1) * np.linalg.norm(X, axis=-1)
+            push *= np.minimum(1, student.clip_norm / lengths)[..., None]
+        G = push.transpose(0, 2, 1) @ X / student.batch_size
+        if student.clip_norm is not None and student.clip == "batch":
             G *= np.minimum(1, student.clip_norm / np.sqrt((G**2).sum((1, 2), keepdims=True)))
         V = student.momentum * V + G
         S = V
         if student.optimizer == "muon":
             left, _, right = np.linalg.svd(V, full_matrices=False)
             S = left @ right
+        if student.geometry == "spherical":
+            S = S - W * (S * W).sum(-1, keepdims=True)
         W = W + student.eta * S
+        if student.geometry == "spherical":
+            W /= np.linalg.norm(W, axis=-1, keepdims=True)
     ends = np.cumsum(sizes)[:-1]
     pieces, parts = np.split(W, ends, axis=-1), np.split(hidden, ends, axis=-1)
     M = np.stack([w @ h.T for w, h in zip(pieces, parts, strict=True)], axis=1)

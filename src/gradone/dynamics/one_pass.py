@@ -201,11 +201,8 @@ def _read_blocks(
 ) -> Blocks:
     if training.optimizer in COORDINATEWISE:
         raise BadData(f"covariance with '{training.optimizer}' needs eigenvectors; leave it out")
-    if training.rule != "plain" or training.geometry == "spherical" or training.clip == "sample":
-        raise BadData(
-            "covariance is simulated for rule='plain', clip='batch' and the euclidean or projected "
-            "geometry"
-        )
+    if training.rule != "plain":
+        raise BadData("covariance is simulated for rule='plain'")
     rows = training.width * (2 if training.momentum else 1)
     return Blocks(covariance, d=d, r=target.r, rows=rows)
 

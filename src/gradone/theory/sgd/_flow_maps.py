@@ -93,12 +93,15 @@ class _Whole(_Population):
             K = np.eye(len(H)) / math.sqrt(max(np.trace(H), 1e-300))
         elif student.optimizer == "muon":
             K = inverse_root(H)
-        keep = 1 - eta * student.weight_decay
-        along = keep * eta * K @ found.with_rest
+        keep = np.full(len(M), 1 - eta * student.weight_decay)
+        if student.geometry == "spherical":  # what the step has along w_j is taken out
+            with_fields = found.with_z @ M.T + found.with_rest
+            keep -= eta * np.diag(K @ with_fields) / ((M * M).sum(axis=1) + np.diag(rest))
+        along = eta * keep * (K @ found.with_rest)
         outside = K @ (H - found.with_z @ found.with_z.T) @ K
         return (
-            keep * M + eta * K @ found.with_z,
-            keep**2 * rest + along + along.T + eta**2 * outside,
+            keep[:, None] * M + eta * K @ found.with_z,
+            keep[:, None] * rest * keep + along + along.T + eta**2 * outside,
         )
 
 

@@ -75,10 +75,9 @@ def _check_batch_ratio(student: TrainedStudent, limit: Limit) -> None:
         raise OutOfRegime(
             "batch_ratio is computed for rule='plain' and clip='batch', without momentum"
         )
-    if student.geometry == "spherical" or limit.covariance is not None or not limit.second_order:
+    if limit.covariance is not None or not limit.second_order:
         raise OutOfRegime(
-            "batch_ratio is computed for isotropic inputs, the euclidean or projected geometry, "
-            "and with second_order=True"
+            "batch_ratio is computed for isotropic inputs, and with second_order=True"
         )
 
 
