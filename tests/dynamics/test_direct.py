@@ -25,7 +25,7 @@ def test_updates_are_those_written_out(settings):
     )
     problem = Problem(gd.Target("He2(z1) + z2", noise=0.3), student, d, steps, 5, np.array([steps]))
     run = DirectRun(problem, 0, Records.empty(problem, 1).of(0))
-    W, hidden = run.W.copy(), run._hidden
+    W, hidden = run.networks[0].W.copy(), run.hidden
     run._rng = {name: np.random.default_rng(i) for i, name in enumerate(run._rng)}
     run.advance()
     X = np.random.default_rng(0).standard_normal((steps * b, d), dtype=np.float32).astype(float)
@@ -47,7 +47,49 @@ def test_updates_are_those_written_out(settings):
         }[student.optimizer]
         eta = 0.02 * (1 - t / steps if student.schedule else 1.0)
         W = (1 - eta * student.weight_decay) * W + eta * S
-    np.testing.assert_allclose(run.W, W, atol=1e-9)
+    np.testing.assert_allclose(run.networks[0].W, W, atol=1e-9)
+
+
+TOGETHER = {"d": 12, "student": gd.Student(2, "tanh(z)"), "steps": 40, "step_size": 0.02,
+            "batch_size": 2, "train_readout": 0.1, "schedule": "1 - t", "record": [0, 7, 40],
+            "replicates": 3, "method": "direct", "progress": False}  # fmt: skip
+NOISY = gd.Target("He2(z1) + z2", noise=0.3)
+
+
+def test_several_optimizers_on_the_same_samples_are_their_own_runs():
+    """Would catch: samples that are drawn again, moments or readouts that two networks share."""
+    names = ["rmsprop", "adam"]
+    together = gd.dynamics.sgd(NOISY, **TOGETHER, optimizers=names)
+    assert together.overlap.dims == ("replicate", "step", "optimizer", "neuron", "direction")
+    for name in names:
+        alone = gd.dynamics.sgd(NOISY, **TOGETHER, optimizer=name)
+        for quantity in alone.data_vars:
+            np.testing.assert_array_equal(
+                together[quantity].sel(optimizer=name), alone[quantity], strict=True
+            )
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"optimizer": "sign"}, "or several of them as optimizers="),
+        ({"optimizers": ["adam", "adam"]}, "optimizers must be different names"),
+        ({"optimizers": ["adam", "muon"]}, "'muon' has an exact reduction"),
+        ({"method": "exact"}, "share their samples with method='direct' only"),
+        ({"step_size": "auto"}, "several optimizers need step_size and steps"),
+    ],
+)
+def test_several_optimizers_that_are_refused(changes, message):
+    arguments = TOGETHER | {"optimizers": ["rmsprop", "adam"]} | changes
+    with pytest.raises(gd.BadData, match=message):
+        gd.dynamics.sgd(NOISY, **arguments)
+
+
+def test_one_of_several_optimizers_that_diverges_is_named():
+    with pytest.raises(gd.NotConverged, match=r"the weights of '.*' of replicate . diverged"):
+        gd.dynamics.sgd(
+            NOISY, **TOGETHER | {"step_size": 1e9, "schedule": None}, optimizers=["rmsprop", "adam"]
+        )
 
 
 @pytest.mark.slow
@@ -67,7 +109,7 @@ def test_signs_follow_their_flow():
     assert (error < 0.01).all()
 
 
-@pytest.mark.stat
+@pytest.mark.slow
 def test_effective_signs_have_the_moments_of_the_network():
     """Two neurons, batches of three, d = 300: means and spreads of overlaps and norms.
 

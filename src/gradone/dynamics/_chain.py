@@ -43,6 +43,8 @@ class Problem:
         Eigenvalues of the covariance of the inputs; None if all are one.
     effective : bool
         Whether signs are taken in the limit of directions that are spread over the coordinates.
+    rivals : tuple of TrainedStudent
+        Students with other optimizers that see the same samples, for runs in d dimensions.
     """
 
     target: Target
@@ -53,6 +55,12 @@ class Problem:
     marks: np.ndarray
     blocks: Blocks | None = None
     effective: bool = False
+    rivals: tuple[TrainedStudent, ...] = ()
+
+    @property
+    def students(self) -> tuple[TrainedStudent, ...]:
+        """All that see the samples."""
+        return (self.student, *self.rivals)
 
     @property
     def kind(self) -> Kind:
@@ -69,8 +77,10 @@ class Problem:
             for name in names
             if (value := getattr(self.student, name)) is not None
         }
-        student = replace(self.student, **scaled)
-        return replace(self, student=student, steps=steps, marks=self.marks[:0])
+        student, *rivals = (replace(one, **scaled) for one in self.students)
+        return replace(
+            self, student=student, rivals=tuple(rivals), steps=steps, marks=self.marks[:0]
+        )
 
     @property
     def slots(self) -> int:
@@ -122,7 +132,8 @@ class Problem:
 class Records:
     """States at the marks: M, columns of L, readout and bias; NaN where nothing is known.
 
-    With momentum the rows of M and L are those of the buffers, then those of the weights.
+    With momentum the rows of M and L are those of the buffers, then those of the weights. Rivals
+    have an axis after that of the marks.
     """
 
     M: np.ndarray
@@ -134,7 +145,10 @@ class Records:
     def empty(cls, problem: Problem, replicates: int) -> Records:
         """Room for the records of all replicates."""
         p, k, r = problem.student.width, problem.rows, problem.target.r
-        shape, blocks = (replicates, len(problem.marks)), problem.blocks
+        shape: tuple[int, ...] = (replicates, len(problem.marks))
+        blocks = problem.blocks
+        if problem.rivals:
+            shape += (len(problem.students),)
         state = (
             ((k, r), (k, k)) if blocks is None else ((k, blocks.raw), (len(blocks.regular), k, k))
         )

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..base.seeds import stream
 from ..targets.optimizers import Schedule
+from ..targets.training import TrainedStudent
 from ._chain import Problem
 from ._compile import compiled_chain
 from ._start import semidefinite_factor, start_factors
@@ -15,8 +16,38 @@ from ._start import semidefinite_factor, start_factors
 _NUMBERS = 1 << 20  # coordinates of the samples of one block
 
 
+class _Network:
+    """Weights and moments of one student."""
+
+    def __init__(self, problem: Problem, student: TrainedStudent, W: np.ndarray) -> None:
+        self.student, self.W = student, W.copy()
+        self.a, self.b = np.array(student.a), np.array(student.b)
+        self._first, self._second = np.zeros_like(W), np.zeros_like(W)
+        self._advance = compiled_chain(student, problem.target)
+        self._settings = problem.settings  # step sizes, which all students share
+
+    def advance(self, hidden: np.ndarray, samples: tuple[np.ndarray, ...], done: int) -> int:
+        """Use up the samples; returns as the kernels do."""
+        s, student, (one, two) = self._settings, self.student, self.student.betas
+        X, latent, noise, rates = samples
+        clip = math.inf if student.clip_norm is None else student.clip_norm
+        return self._advance(
+            self.W, self._first, self._second, hidden, self.a, self.b, X, latent, noise,
+            student.batch_size, rates, done, s["step"], student.weight_decay, one, two, clip,
+            s["eta_a"], s["eta_b"], s["limit"],
+        )  # fmt: skip
+
+    def state(self, hidden: np.ndarray) -> tuple[np.ndarray, ...]:
+        """What a chain keeps: M, columns of L, readout and bias."""
+        M, Q = self.W @ hidden.T, self.W @ self.W.T
+        return M, semidefinite_factor(Q - M @ M.T, scale=np.diag(Q)).T, self.a, self.b
+
+
 class DirectRun:
     """One replicate, advanced in blocks; what it keeps is what a chain keeps.
+
+    All students of a problem see the same samples, which are drawn once: at a width of a few
+    neurons that is most of the work.
 
     Parameters
     ----------
@@ -39,19 +70,29 @@ class DirectRun:
         init = stream(problem.seed, "init", **cell)
         M, L = start_factors(problem.student.start(r), width=p, r=r, d=d, rng=init)
         frame = np.linalg.qr(init.standard_normal((d, r + p)))[0].T  # spread over the coordinates
-        self._hidden = np.ascontiguousarray(frame[:r])
-        self.W = M @ self._hidden + L @ frame[r:]
-        self._moments = np.zeros((p, d)), np.zeros((p, d))
-        self.a, self.b = np.array(problem.student.a), np.array(problem.student.b)
-        self._advance = compiled_chain(problem.student, problem.target)
+        self.hidden = np.ascontiguousarray(frame[:r])
+        W = M @ self.hidden + L @ frame[r:]
+        self.networks = [_Network(problem, student, W) for student in problem.students]
+        self.first_to_fall = self.networks[0]
         self._keep()
 
     def advance(self) -> None:
         """Simulate up to the next mark, or one block."""
+        samples, before = self._samples(), self.done
+        for network in self.networks:
+            done = network.advance(self.hidden, samples, before)
+            self.done = max(self.done, abs(done))
+            if done < 0 and (self.diverged_at is None or -done < self.diverged_at):
+                self.diverged_at, self.first_to_fall = -done, network
+        if self.diverged_at is None:
+            self._keep()
+
+    def _samples(self) -> tuple[np.ndarray, ...]:
+        """Inputs, latent variables and noise of the next block, and the factors of its steps."""
         problem, student = self.problem, self.problem.student
-        size, d = student.batch_size, problem.d
         marks = problem.marks[problem.marks > self.done]
         until = int(marks[0]) if len(marks) else problem.steps
+        size, d = student.batch_size, problem.d
         updates = min(max(_NUMBERS // (size * d), 1), until - self.done)
         n = updates * size
         X = self._rng["inputs"].standard_normal((n, d), dtype=np.float32)
@@ -59,25 +100,13 @@ class DirectRun:
         noise = math.sqrt(problem.target.noise) * self._rng["noise"].standard_normal(n)
         t = (self.done + np.arange(updates)) / problem.steps
         rates = np.ones(updates) if student.schedule is None else Schedule(student.schedule)(t)
-        settings, (one, two) = problem.settings, student.betas
-        done = self._advance(
-            self.W, *self._moments, self._hidden, self.a, self.b, X, latent, noise, size, rates,
-            self.done, settings["step"], student.weight_decay, one, two,
-            math.inf if student.clip_norm is None else student.clip_norm,
-            settings["eta_a"], settings["eta_b"], settings["limit"],
-        )  # fmt: skip
-        self.done = abs(done)
-        if done < 0:
-            self.diverged_at = -done
-        else:
-            self._keep()
+        return X, latent, noise, rates
 
     def _keep(self) -> None:
         """Keep overlaps and norms if this is a mark."""
         mark = int(np.searchsorted(self.problem.marks, self.done))
         if mark == len(self.problem.marks) or self.problem.marks[mark] != self.done:
             return
-        M, Q = self.W @ self._hidden.T, self.W @ self.W.T
-        L = semidefinite_factor(Q - M @ M.T, scale=np.diag(Q))
-        for kept, now in zip(self._records, (M, L.T, self.a, self.b), strict=True):
-            kept[mark] = now
+        states = [network.state(self.hidden) for network in self.networks]
+        for kept, now in zip(self._records, zip(*states, strict=True), strict=True):
+            kept[mark] = np.stack(now) if self.problem.rivals else now[0]

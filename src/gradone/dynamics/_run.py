@@ -36,7 +36,7 @@ class Ending:
     replicate : int
         Which one.
     quantity : str
-        What ran away: the weights, the buffers, the readout or the bias.
+        What ran away: the weights, the buffers, the readout or the bias, of which optimizer.
     """
 
     records: Records
@@ -94,24 +94,28 @@ def _largest(chain: Chain | DirectRun) -> str:
 
     Parts that are not numbers any more were lost by the product with one that is too large.
     """
-    student = chain.problem.student
+    student, whose = chain.problem.student, ""
     p = student.width
     if isinstance(chain, DirectRun):
-        parts = {"weights": chain.W}
+        state = chain.first_to_fall
+        parts, a, b = {"weights": state.W}, state.a, state.b
+        whose = f" of '{state.student.optimizer}'" if chain.problem.rivals else ""
     else:
         rows = np.concatenate([chain.M.T, chain.columns.reshape(-1, chain.columns.shape[-1])])
-        parts = {"weights": rows[:, -p:], "buffers": rows[:, :-p]}
+        parts, a, b = {"weights": rows[:, -p:], "buffers": rows[:, :-p]}, chain.a, chain.b
     if student.train_readout is not None:
-        parts["readout"] = chain.a
+        parts["readout"] = a
     if student.train_bias is not None:
-        parts["bias"] = chain.b
+        parts["bias"] = b
     sizes = {name: float(np.abs(part).max(initial=0.0)) for name, part in parts.items()}
-    return max(sizes, key=lambda name: -1.0 if math.isnan(sizes[name]) else sizes[name])
+    found = max(sizes, key=lambda name: -1.0 if math.isnan(sizes[name]) else sizes[name])
+    return found + whose
 
 
 def run_replicates(problem: Problem, replicates: range, *, progress: Progress) -> Ending:
     """Simulate replicates in threads; the number of threads does not change them."""
-    compiled_chain(problem.student, problem.target, problem.kind)  # in one thread
+    for student in problem.students:  # in one thread
+        compiled_chain(student, problem.target, problem.kind)
     crew = _Crew(problem, replicates)
     count = min(len(replicates), available_cores())
     interrupted = False

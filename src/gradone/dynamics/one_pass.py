@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
@@ -44,6 +45,7 @@ def sgd(
     replicates: int | range = 16,
     seed: int = 0,
     method: str = "exact",
+    optimizers: Sequence[str] | None = None,
     covariance: Mapping[str, Any] | None = None,
     progress: Progress | bool = True,
     **settings: Unpack[OptimizerSettings],
@@ -89,6 +91,10 @@ def sgd(
         ``"sign"``, ``"rmsprop"`` and ``"adam"``, with steps of the order of 1/d. Its cost is
         O(d width) for each sample. ``"effective"`` simulates ``"sign"`` at a cost without d, right
         to leading order in d for directions that are spread over the coordinates [SG-9].
+    optimizers : sequence of str, optional
+        Several of ``"sign"``, ``"rmsprop"`` and ``"adam"`` instead of one `optimizer`, for
+        ``method="direct"``: they see the same samples, which are drawn once. All quantities then
+        have the dimension ``optimizer``; each is the number of a run of its own.
     covariance : mapping, optional
         Eigenvalues of the covariance of the inputs: ``{"eigenvalues": s, "fractions": f}``, blocks
         of f_k d dimensions each (a spike has one), and the part ``"signal"`` of the hidden
@@ -146,11 +152,12 @@ def sgd(
     True
     """
     target = multi_index(as_target(target))
-    training = read_training(
-        student, caller=sgd, optimizers=True, step_size=step_size, batch_size=batch_size, **settings
+    training, *rivals = _read_students(
+        student, optimizers, settings | {"step_size": step_size, "batch_size": batch_size}
     )
     check_labels(training.loss, target)
-    _check_method(one_of("method", method, METHODS), training)
+    for one in (training, *rivals):
+        _check_method(one_of("method", method, METHODS), one, rivals=bool(rivals))
     d = whole_number("d", d)
     check_room(d, target.r, training.width, buffers=training.momentum > 0)
     runs = read_replicates(replicates)
@@ -158,13 +165,18 @@ def sgd(
     if training.step_size == "auto" or steps is None:
         from ._auto import chosen_steps
 
+        if rivals:
+            raise BadData(
+                "several optimizers need step_size and steps: what is chosen for one of them does "
+                "not suit the others"
+            )
         training, suggested, notes = chosen_steps(target, training, d)
         steps = suggested if steps is None else steps
     steps = whole_number("steps", steps)
     problem = Problem(
         target, training, d, steps, whole_number("seed", seed, least=0), read_marks(record, steps),
         None if covariance is None else _read_blocks(covariance, target, training, d),
-        method == "effective",
+        method == "effective", tuple(rivals),
     )  # fmt: skip
     _check_memory(problem, len(runs))
     ending = run_replicates(problem, runs, progress=watcher(progress, "sgd"))
@@ -176,7 +188,24 @@ def sgd(
     return dataset
 
 
-def _check_method(method: str, training: TrainedStudent) -> None:
+def _read_students(
+    student: Student | None, optimizers: Sequence[str] | None, settings: Mapping[str, Any]
+) -> list[TrainedStudent]:
+    """The students of a run, one for each optimizer."""
+    read = partial(read_training, student, caller=sgd, optimizers=True)
+    if optimizers is None:
+        return [read(**settings)]
+    if "optimizer" in settings:
+        raise BadData("give optimizer=..., or several of them as optimizers=[...], not both")
+    names = [optimizers] if isinstance(optimizers, str) else list(optimizers)
+    if not names or len(set(names)) < len(names):
+        raise BadData(f"optimizers must be different names, got {names!r}")
+    return [read(**settings, optimizer=name) for name in names]
+
+
+def _check_method(method: str, training: TrainedStudent, *, rivals: bool) -> None:
+    if rivals and method != "direct":
+        raise BadData("several optimizers share their samples with method='direct' only")
     separate, sign = training.optimizer in COORDINATEWISE, training.optimizer == "sign"
     if separate and method == "exact":
         raise OutOfRegime(
@@ -213,7 +242,7 @@ def _check_memory(problem: Problem, replicates: int) -> None:
     # Twice each quantity, for the value and its error; columns of L; work of the singular values.
     numbers = 3 * p * r + 4 * p * p + 2 * r + 4 * p
     require_memory(
-        8 * replicates * times * numbers,
+        8 * replicates * times * numbers * len(problem.students),
         f"the record of {replicates} runs at {times} times",
         "Use a smaller record or fewer replicates.",
     )
@@ -279,9 +308,12 @@ def _curve(
         quantities["bias"] = (("replicate", "step", "neuron"), kept.bias)
     values: dict[str, tuple[Any, Any]] = {}
     for name, (dims, array) in quantities.items():
+        if problem.rivals:
+            dims = (*dims[:2], "optimizer", *dims[2:])
         values[name] = (dims, array)
         values[f"{name}_err"] = (dims, np.zeros(array.shape))
     neurons = np.arange(1, student.width + 1)
+    names = [one.optimizer for one in problem.students]
     dataset = curve(
         values,
         {
@@ -291,10 +323,12 @@ def _curve(
             "neuron2": neurons,
             "direction": np.arange(1, problem.target.r + 1),
         }
-        | ({} if problem.blocks is None else {"eigenvalue": problem.blocks.eigenvalues}),
+        | ({} if problem.blocks is None else {"eigenvalue": problem.blocks.eigenvalues})
+        | ({"optimizer": names} if problem.rivals else {}),
         source="simulation:sgd",
         target=problem.target.text,
         params=student.params
+        | ({"optimizer": names} if problem.rivals else {})
         | {"d": problem.d, "steps": problem.steps, "noise": problem.target.noise},
         seed=problem.seed,
     )
