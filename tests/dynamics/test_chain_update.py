@@ -3,13 +3,10 @@
 The generated modules run as plain Python here: what they compute does not wait for a compiler.
 """
 
-import types
-
 import numpy as np
 import pytest
 
 import gradone as gd
-from gradone.dynamics import _compile
 from gradone.dynamics._chain import Chain, Problem, Records
 from gradone.targets.target import Target
 from gradone.targets.training import read_training
@@ -27,18 +24,7 @@ RULES = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def plain_python(monkeypatch):
-    """Generated modules without compilation."""
-    import numba
-
-    def load(source):
-        module = types.ModuleType("generated")
-        exec(compile(source, "generated", "exec"), vars(module))  # noqa: S102
-        return module
-
-    monkeypatch.setattr(numba.config, "DISABLE_JIT", 1)
-    monkeypatch.setattr(_compile, "load_module", load)
+pytestmark = pytest.mark.usefixtures("plain_python")
 
 
 def expected(student, M, Q, a, b, z, field, length2, y):

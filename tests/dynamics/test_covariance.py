@@ -102,6 +102,7 @@ def test_chain_has_the_law_of_the_network(case, rng):
     assert smallest_p(chain(covariance, arguments, runs), direct) > 1e-4
 
 
+@pytest.mark.usefixtures("plain_python")
 def test_one_block_is_isotropic():
     """The same numbers up to the order in which they are drawn: one step, from a given start."""
     common = {"d": D, "width": WIDTH, "activation": ACTIVATION, "steps": 30, "step_size": 1e-3,

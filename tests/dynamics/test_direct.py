@@ -18,6 +18,7 @@ from gradone.targets.training import read_training
     ],
     ids=lambda s: s["optimizer"],
 )
+@pytest.mark.usefixtures("plain_python")
 def test_updates_are_those_written_out(settings):
     d, steps, b = 12, 6, settings.get("batch_size", 1)
     student = read_training(
@@ -56,6 +57,7 @@ TOGETHER = {"d": 12, "student": gd.Student(2, "tanh(z)"), "steps": 40, "step_siz
 NOISY = gd.Target("He2(z1) + z2", noise=0.3)
 
 
+@pytest.mark.usefixtures("plain_python")
 def test_several_optimizers_on_the_same_samples_are_their_own_runs():
     """Would catch: samples that are drawn again, moments or readouts that two networks share."""
     names = ["rmsprop", "adam"]
@@ -85,6 +87,7 @@ def test_several_optimizers_that_are_refused(changes, message):
         gd.dynamics.sgd(NOISY, **arguments)
 
 
+@pytest.mark.usefixtures("plain_python")
 def test_one_of_several_optimizers_that_diverges_is_named():
     with pytest.raises(gd.NotConverged, match=r"the weights of '.*' of replicate . diverged"):
         gd.dynamics.sgd(
@@ -134,6 +137,7 @@ def test_effective_signs_have_the_moments_of_the_network():
     assert abs(np.log(spread / expected).mean()) < 0.13
 
 
+@pytest.mark.usefixtures("plain_python")
 def test_effective_signs_move_as_far_as_signs_do():
     """One sample, one neuron: every update has the squared length d, and the norm shows it."""
     run = gd.dynamics.sgd(

@@ -121,7 +121,7 @@ def smallest_p(one, two):
 
 MUON = {"optimizer": "muon", "step_size": 0.05}
 CASES = {
-    # Those of every day use few programs: one for each loss, one for Muon.
+    # Those of every day use few programs.
     "heavy ball, decay": (CURVED, 20, {"momentum": 0.8, "weight_decay": 0.5}),
     "clipped batch 4, momentum": (
         CURVED, 12, {"momentum": 0.8, "clip_norm": 4.0, "batch_size": 4, "step_size": 0.02}),
@@ -131,9 +131,9 @@ CASES = {
         SIGNS, 12, {"loss": "logistic", "momentum": 0.6, "batch_size": 5, "step_size": 0.1}),
     "muon, Nesterov, batch 4": (
         CURVED, 12, {**MUON, "momentum": 0.7, "nesterov": True, "batch_size": 4}),
-    "muon, batch 100 > d": (CURVED, 6, {**MUON, "batch_size": 100}),
-    # The rest.
     "Nesterov": (CURVED, 20, {"momentum": 0.8, "nesterov": True}),
+    # The rest.
+    "muon, batch 100 > d": (CURVED, 6, {**MUON, "batch_size": 100}),
     "clip": (CURVED, 20, {"clip_norm": 8.0}),
     "sample clip, batch 4": (
         CURVED, 12, {"clip_norm": 8.0, "clip": "sample", "batch_size": 4, "step_size": 0.03}),
