@@ -1,12 +1,18 @@
 """Networks of PyTorch: read, watched, probed, and on the axes of the theories."""
 
 import importlib
+import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import gradone as gd
+from gradone.experiments.store import Store
 from gradone.learners._models import gradients, read_model
 
 torch = pytest.importorskip("torch", reason="make test-torch installs it")
@@ -96,3 +102,47 @@ def test_adam_stands_with_the_theories(monkeypatch):
     assert mine < 0.5 * found.test_mse.sel(source="theory:random_features", alpha=20.0)
     assert mine > found.test_mse.sel(source="theory:bayes_amp", alpha=20.0)
     assert any("Adam" in one.name for one in gd.draw("error-vs-alpha", found).series)
+
+
+SWEEP = """
+import sys
+import gradone as gd
+from adam import train
+if __name__ == "__main__":
+    sweep = gd.Experiment(name="e", targets=["He2(z1) + z1*z2"], algorithms=[train],
+                          grid={"d": 30, "n": [100, 200, 300, 400]}, replicates=2)
+    gd.run(sweep, store=sys.argv[1], progress=False)
+"""
+
+
+def test_a_sweep_of_adam_is_killed_and_resumed(tmp_path):
+    """SIGKILL from outside after the first cells; the rest is as in a sweep that was not broken."""
+    (tmp_path / "sweep.py").write_text(SWEEP)
+    path = os.pathsep.join(filter(None, [str(OWN), os.environ.get("PYTHONPATH", "")]))
+
+    def start(store):
+        return subprocess.Popen(
+            [sys.executable, "sweep.py", store], cwd=tmp_path, env=os.environ | {"PYTHONPATH": path}
+        )
+
+    def stored(store):
+        if not (tmp_path / store).exists():
+            return {}
+        with Store(tmp_path / store, "ro") as opened:
+            return {one.result.key: one.result.arrays["test_mse"] for one in opened.results()}
+
+    broken, deadline = start("broken.db"), time.monotonic() + 120
+    while len(before := stored("broken.db")) < 2 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    os.kill(broken.pid, signal.SIGKILL)
+    assert broken.wait() == -signal.SIGKILL  # it had not ended by itself
+    before = stored("broken.db")
+    assert 2 <= len(before) < 8
+    assert start("broken.db").wait() == 0
+    assert start("whole.db").wait() == 0
+    after, whole = stored("broken.db"), stored("whole.db")
+    assert len(after) == 8
+    assert after.keys() == whole.keys()
+    for key, value in after.items():
+        assert np.array_equal(value, whole[key])
+        assert key not in before or np.array_equal(value, before[key])
