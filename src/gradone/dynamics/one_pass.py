@@ -381,5 +381,6 @@ ENGINES.add("sgd")(
             _operations,
             lambda sizes: [record_of(sizes)],
         ),
+        numerics=2,
     )
 )

@@ -13,7 +13,7 @@ from ...targets.language.compiled import load_module, module_source, pattern
 from ...targets.language.expression import Expression
 from ...targets.losses import Residual
 from ...targets.training import GEOMETRIES, Rule, TrainedStudent
-from ._optimizers import Optimizer
+from ._optimizers import Optimizer, move
 
 _PATTERN = Path(__file__).with_name("_descent.py")
 _KINDS: dict[Rule, int] = {
@@ -121,19 +121,12 @@ class Network:
             push = self.readout * e[:, None] * slope(fields)
             eta = optimizer.rate * s.eta
             G = optimizer.pushes(push, x).T @ x / len(label)
-            S = eta * optimizer.direction(G)
-            W = (1 - eta * s.weight_decay) * self.weights
-            if s.geometry == "spherical":
-                norms = (self.weights**2).sum(axis=1, keepdims=True)
-                S = S - (S * self.weights).sum(axis=1, keepdims=True) / norms * self.weights
-            W = W + S
+            sizes = move(s, self.weights, eta, optimizer.direction(G))
             rate = eta / s.eta
             self.readout += rate * (s.train_readout or 0.0) * (e[:, None] * features).mean(axis=0)
             self.bias += rate * (s.train_bias or 0.0) * push.mean(axis=0)
-            sizes = np.linalg.norm(W, axis=1)
             self.updates += 1
             self.diverged = not ((sizes < _FAR).all() and (np.abs(f) < limit).all())
-            self.weights[:] = W if s.geometry == "euclidean" else W / sizes[:, None]
             if self.diverged:
                 break
         return errors

@@ -106,3 +106,28 @@ def _orthogonal(D: np.ndarray, how: str) -> np.ndarray:
         A = X @ X.T
         X = one * X + (three * A + five * A @ A) @ X
     return X
+
+
+def move(student: TrainedStudent, W: np.ndarray, eta: float, direction: np.ndarray) -> np.ndarray:
+    """Move the weights by eta times a direction, in place and in their geometry.
+
+    Returns the lengths of the neurons before they are brought back to the sphere, if they are.
+
+    Examples
+    --------
+    >>> from gradone.targets.training import read_training
+    >>> W = np.array([[0.0, 1.0]])
+    >>> move(read_training(geometry="spherical", step_size=1.0), W, 1.0, np.array([[1.0, 3.0]]))
+    array([1.41421356])
+    >>> W
+    array([[0.70710678, 0.70710678]])
+    """
+    step = eta * direction
+    if student.geometry == "spherical":
+        squares = (W**2).sum(axis=1, keepdims=True)
+        step = step - (step * W).sum(axis=1, keepdims=True) / squares * W
+    W[:] = (1 - eta * student.weight_decay) * W + step
+    lengths: np.ndarray = np.linalg.norm(W, axis=1)
+    if student.geometry != "euclidean":
+        W /= lengths[:, None]
+    return lengths

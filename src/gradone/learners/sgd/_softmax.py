@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...targets.training import TrainedStudent
-from ._optimizers import Optimizer
+from ._optimizers import Optimizer, move
 
 _FAR = 1e6
 
@@ -49,6 +49,11 @@ class SoftmaxNetwork:
         self.weights, self.readout, self.bias = weights, readout, bias
         self.updates, self.diverged = 0, False
 
+    def __call__(self, X: np.ndarray) -> np.ndarray:
+        """Outputs (n, classes) at the rows of X."""
+        fields = (X @ self.weights.T).astype(np.float64) + self.bias
+        return self.student.sigma(fields) @ self.readout.T
+
     def train(self, X: np.ndarray, which: np.ndarray) -> np.ndarray:
         """One update for every batch of rows; -log p of the class of each row before its update."""
         s, losses = self.student, np.zeros(len(which))
@@ -66,26 +71,14 @@ class SoftmaxNetwork:
             push = (missed @ self.readout) * slope(fields)
             rate = self.optimizer.rate
             gradient = self.optimizer.pushes(push, x).T @ x / len(classes)
-            self._move(rate * s.eta, self.optimizer.direction(gradient))
+            sizes = move(s, self.weights, rate * s.eta, self.optimizer.direction(gradient))
             self.readout += rate * (s.train_readout or 0.0) * missed.T @ features / len(classes)
             self.bias += rate * (s.train_bias or 0.0) * push.mean(axis=0)
             self.updates += 1
-            sizes = np.linalg.norm(self.weights, axis=1)
             self.diverged = not ((sizes < _FAR).all() and np.isfinite(self.readout).all())
             if self.diverged:
                 break
         return losses
-
-    def _move(self, eta: float, direction: np.ndarray) -> None:
-        """The weights after one update in their geometry."""
-        s, W = self.student, self.weights
-        step = eta * direction
-        if s.geometry == "spherical":
-            squares = (W**2).sum(axis=1, keepdims=True)
-            step = step - (step * W).sum(axis=1, keepdims=True) / squares * W
-        W[:] = (1 - eta * s.weight_decay) * W + step
-        if s.geometry != "euclidean":
-            W /= np.linalg.norm(W, axis=1, keepdims=True)
 
 
 def probabilities(outputs: np.ndarray) -> np.ndarray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import fields, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
@@ -25,44 +25,42 @@ _GAMMA = 0.3
 STUDENT = tuple(field.name for field in fields(TrainedStudent))
 
 
-class TwoLayerLearner(RegressorMixin, BaseEstimator):
-    r"""Base of the learners with a network :math:`f(x) = \sum_j a_j \sigma(w_j \cdot x + b_j)`.
+class Trained(Protocol):
+    """A network that was trained."""
+
+    weights: np.ndarray
+    readout: np.ndarray
+    bias: np.ndarray
+    updates: int
+    diverged: bool
+
+
+class TwoLayerBase(BaseEstimator):
+    r"""What a network of neurons :math:`\sigma(w_j \cdot x + b_j)` learns with, for any labels.
 
     A learner has the parameters of a student and of its update (:func:`read_training`),
-    ``standardize``, ``chunk_size`` and ``random_state``.
+    ``standardize`` and ``random_state``, and a method ``_network`` that builds what was learned.
     """
 
     weights_: Any
+    chunk_size: int | None = None
+    _reused = False  # whether every update sees all rows
 
     @property
     def directions_(self) -> Any:
         """The weights: overlaps of a simulation are those of the neurons."""
         return self.weights_
 
-    def predict(self, X: Any) -> Any:
-        """Labels of new inputs (n,).
-
-        Parameters
-        ----------
-        X : array-like (n, d)
-            Inputs.
-        """
-        _, X = check_new(self, X)
-        rows, network = to_numpy(X), self._network()
-        out = np.empty(len(rows))
-        for part in row_blocks(len(rows), self.chunk_size or chunk_rows(rows.shape[1])):
-            out[part] = network(self._inputs(rows[part]))
-        return like(X, self.label_mean_ + self.label_scale_ * out)
-
     @property
-    def _fixed_units(self) -> str:
-        """What the network sees as it is."""
-        return "" if self.standardize else "Xy"
+    def _given(self) -> dict[str, Any]:
+        """Parameters of the student and its update."""
+        return {name: value for name, value in self.get_params().items() if name in STUDENT}
 
-    def _network(self) -> Network:
-        """The network that was learned."""
+    def _learned(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Copies of weights, readout and bias."""
         parts = (self.weights_, self.readout_, self.bias_)
-        return Network(self._student, *(np.array(to_numpy(part)) for part in parts))
+        weights, readout, bias = (np.array(to_numpy(part)) for part in parts)
+        return weights, readout, bias
 
     def _inputs(self, X: np.ndarray) -> np.ndarray:
         """Rows as the network sees them."""
@@ -70,56 +68,37 @@ class TwoLayerLearner(RegressorMixin, BaseEstimator):
             X = (X - to_numpy(self.mean_)) / to_numpy(self.scale_)
         return np.ascontiguousarray(X)
 
-    def _labels(self, y: np.ndarray) -> np.ndarray:
-        return (np.asarray(y, dtype=np.float64) - self.label_mean_) / self.label_scale_
+    def _outputs(self, X: Any) -> np.ndarray:
+        """Values of the network at new inputs that were checked, chunk by chunk."""
+        rows, network = to_numpy(X), self._network()
+        parts = row_blocks(len(rows), self.chunk_size or chunk_rows(rows.shape[1]))
+        return np.concatenate([network(self._inputs(rows[part])) for part in parts])
 
-    def _begin(
-        self,
-        X: Any,
-        y: np.ndarray,
-        *,
-        rng: np.random.Generator,
-        batch_size: int,
-        reused: bool = False,
-    ) -> Network:
-        """Scales, step size and first weights, from the first rows that are seen.
-
-        `reused` says that every update sees all rows.
-        """
-        rows = to_numpy(X)
-        given = {name: value for name, value in self.get_params().items() if name in STUDENT}
-        student = read_training(optimizers=not reused, **given | {"batch_size": batch_size})
-        if student.residual.needs_signs and not np.isin(y, (-1.0, 1.0)).all():
-            raise BadData(f"{student.loss} loss needs labels -1 and 1: write 2*y - 1 for 0 and 1")
+    def _prepare(self, X: Any, student: TrainedStudent, rng: np.random.Generator) -> np.ndarray:
+        """Scales, step size and first weights, from the first rows that are seen."""
         if not isinstance(self.standardize, bool | np.bool_):
             raise BadData(f"standardize must be True or False, got {self.standardize!r}")
         if self.chunk_size is not None:
             whole_number("chunk_size", self.chunk_size)
+        rows = to_numpy(X)
         d = rows.shape[1]
         mean, scale = np.zeros(d), np.ones(d)
-        self.label_mean_, self.label_scale_ = 0.0, 1.0
         if self.standardize:
             columns = standardization(rows, owner=type(self).__name__, rows=self.chunk_size)
             mean, scale = columns.mean, np.where(columns.scale > 0, columns.scale, 1.0)
-            if not student.residual.needs_signs:
-                self.label_mean_, spread = label_scale(y)
-                self.label_scale_ = spread or 1.0
         self.mean_, self.scale_ = like(X, mean), like(X, scale)
-        self._reused = reused
         if student.step_size == "auto":
             student = with_steps(student, SHARE * self._stable_step(student, rows), d)
             check_decay(student.eta, student.weight_decay)
-        self._student = student
+        self._student, self.step_size_, self.n_iter_ = student, student.eta, 0
         if hasattr(self, "weights_"):  # of an earlier fit
             del self.weights_
-        self.step_size_ = student.eta
-        self.n_iter_ = 0
-        return Network(student, first_weights(student, d, rng).astype(rows.dtype))
+        return first_weights(student, d, rng).astype(rows.dtype)
 
     def _stable_step(self, student: TrainedStudent, rows: np.ndarray) -> float:
         return stable_step(student, self._inputs(rows[:ROWS_OF_STEP]), reused=self._reused)
 
-    def _store(self, X: Any, network: Network) -> None:
+    def _store(self, X: Any, network: Trained) -> None:
         """Keep what was learned; raise if the network ran away."""
         made = self.n_iter_ + network.updates
         if network.diverged:
@@ -141,8 +120,61 @@ class TwoLayerLearner(RegressorMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.array_api_support = True
         # A few neurons and, for the checks of scikit-learn, a few hundred updates.
-        tags.regressor_tags.poor_score = True
+        for kind in (tags.regressor_tags, tags.classifier_tags):
+            if kind is not None:
+                kind.poor_score = True
         return tags
+
+
+class TwoLayerLearner(RegressorMixin, TwoLayerBase):
+    """Base of the learners whose labels are numbers."""
+
+    def predict(self, X: Any) -> Any:
+        """Labels of new inputs (n,).
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+            Inputs.
+        """
+        _, X = check_new(self, X)
+        return like(X, self.label_mean_ + self.label_scale_ * self._outputs(X))
+
+    @property
+    def _fixed_units(self) -> str:
+        """What the network sees as it is."""
+        return "" if self.standardize else "Xy"
+
+    def _network(self) -> Network:
+        """The network that was learned."""
+        return Network(self._student, *self._learned())
+
+    def _labels(self, y: np.ndarray) -> np.ndarray:
+        return (np.asarray(y, dtype=np.float64) - self.label_mean_) / self.label_scale_
+
+    def _begin(
+        self,
+        X: Any,
+        y: np.ndarray,
+        *,
+        rng: np.random.Generator,
+        batch_size: int,
+        reused: bool = False,
+    ) -> Network:
+        """The first network, and the scale of the labels.
+
+        `reused` says that every update sees all rows.
+        """
+        self._reused = reused
+        student = read_training(optimizers=not reused, **self._given | {"batch_size": batch_size})
+        if student.residual.needs_signs and not np.isin(y, (-1.0, 1.0)).all():
+            raise BadData(f"{student.loss} loss needs labels -1 and 1: write 2*y - 1 for 0 and 1")
+        weights = self._prepare(X, student, rng)
+        self.label_mean_, self.label_scale_ = 0.0, 1.0
+        if self.standardize and not student.residual.needs_signs:
+            self.label_mean_, spread = label_scale(y)
+            self.label_scale_ = spread or 1.0
+        return Network(self._student, weights)
 
 
 def first_weights(student: TrainedStudent, d: int, rng: np.random.Generator) -> np.ndarray:

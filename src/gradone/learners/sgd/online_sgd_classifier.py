@@ -6,20 +6,19 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import check_classification_targets
 
-from ...base.arrays import array_namespace, check_fit, check_new, in_our_words, like, to_numpy
+from ...base.arrays import check_fit, check_new, in_our_words, like, to_numpy
 from ...base.cost import Cost
-from ...base.errors import BadData, NotConverged
-from ...targets.training import check_decay, read_training
+from ...base.errors import BadData
+from ...targets.training import read_training
 from .._classes import ClassLearner
 from .._memory import features_of
 from .._registry import LEARNERS
-from .._standardize import chunk_rows, row_blocks, standardization
+from .._standardize import row_blocks
 from ._optimizers import Optimizer
 from ._softmax import SoftmaxNetwork, first_readout, probabilities
-from ._two_layer import ROWS_OF_STEP, SHARE, STUDENT, first_weights, stable_step, with_steps
+from ._two_layer import TwoLayerBase
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -28,7 +27,7 @@ _RECORDS = 100
 
 
 @LEARNERS.add("online_sgd_classifier")
-class OnlineSGDClassifier(ClassLearner, BaseEstimator):
+class OnlineSGDClassifier(ClassLearner, TwoLayerBase):
     r"""One pass of stochastic gradient descent on the cross-entropy, for two or more classes.
 
     The two-layer network has an output :math:`f_c(x) = \sum_j A_{cj}\sigma(\langle w_j, x\rangle +
@@ -165,11 +164,6 @@ class OnlineSGDClassifier(ClassLearner, BaseEstimator):
         self.shuffle = shuffle
         self.random_state = random_state
 
-    @property
-    def directions_(self) -> Any:
-        """The weights: overlaps of a simulation are those of the neurons."""
-        return self.weights_
-
     def fit(self, X: Any, y: Any) -> OnlineSGDClassifier:
         """Train a new network by one pass over the rows.
 
@@ -233,9 +227,7 @@ class OnlineSGDClassifier(ClassLearner, BaseEstimator):
         if first:
             network = self._start(X, len(which), np.random.default_rng(self.random_state))
         else:
-            parts = (self.weights_, self.readout_, self.bias_)
-            weights, readout, bias = (np.array(to_numpy(part)) for part in parts)
-            network = SoftmaxNetwork(self._student, weights, readout, bias, self._optimizer)
+            network = self._network()
         self._pass(network, X, which, np.arange(len(which)))
         return self
 
@@ -248,7 +240,7 @@ class OnlineSGDClassifier(ClassLearner, BaseEstimator):
             Inputs.
         """
         _, X = check_new(self, X)
-        outputs = self._outputs(to_numpy(X))
+        outputs = self._outputs(X)
         return like(X, outputs[:, 1] - outputs[:, 0] if outputs.shape[1] == 2 else outputs)
 
     def predict(self, X: Any) -> Any:
@@ -260,7 +252,7 @@ class OnlineSGDClassifier(ClassLearner, BaseEstimator):
             Inputs.
         """
         _, X = check_new(self, X)
-        return self._of_numbers(X, self._outputs(to_numpy(X)).argmax(axis=1))
+        return self._of_numbers(X, self._outputs(X).argmax(axis=1))
 
     def predict_proba(self, X: Any) -> Any:
         """Probabilities (n, k) of the classes.
@@ -271,7 +263,7 @@ class OnlineSGDClassifier(ClassLearner, BaseEstimator):
             Inputs.
         """
         _, X = check_new(self, X)
-        return like(X, probabilities(self._outputs(to_numpy(X))))
+        return like(X, probabilities(self._outputs(X)))
 
     @property
     def history_(self) -> xr.Dataset:
@@ -287,42 +279,17 @@ class OnlineSGDClassifier(ClassLearner, BaseEstimator):
             coords={"step": np.array(steps)},
         )
 
-    def _outputs(self, rows: np.ndarray) -> np.ndarray:
-        weights, readout, bias = (
-            to_numpy(part) for part in (self.weights_, self.readout_, self.bias_)
-        )
-        out = np.empty((len(rows), len(readout)))
-        for part in row_blocks(len(rows), chunk_rows(rows.shape[1])):
-            fields = (self._inputs(rows[part]) @ weights.T).astype(np.float64) + bias
-            out[part] = self._student.sigma(fields) @ readout.T
-        return out
-
-    def _inputs(self, X: np.ndarray) -> np.ndarray:
-        return (X - to_numpy(self.mean_)) / to_numpy(self.scale_)
+    def _network(self) -> SoftmaxNetwork:
+        """The network that was learned."""
+        return SoftmaxNetwork(self._student, *self._learned(), self._optimizer)
 
     def _start(self, X: Any, n: int, rng: np.random.Generator) -> SoftmaxNetwork:
-        """Scales, step size and first weights."""
-        rows = to_numpy(X)
-        given = {name: value for name, value in self.get_params().items() if name in STUDENT}
-        student = read_training(optimizers=True, loss="logistic", **given)
-        if not isinstance(self.standardize, bool | np.bool_):
-            raise BadData(f"standardize must be True or False, got {self.standardize!r}")
-        d = rows.shape[1]
-        mean, scale = np.zeros(d, rows.dtype), np.ones(d, rows.dtype)
-        if self.standardize:
-            columns = standardization(rows, owner=type(self).__name__)
-            mean, scale = columns.mean, np.where(columns.scale > 0, columns.scale, 1.0)
-        self.mean_, self.scale_ = like(X, mean), like(X, scale)
-        if student.step_size == "auto":
-            stable = stable_step(student, self._inputs(rows[:ROWS_OF_STEP]), reused=False)
-            student = with_steps(student, SHARE * stable, d)
-            check_decay(student.eta, student.weight_decay)
-        self._student, self.step_size_ = student, student.eta
-        self._records: list[tuple[int, float, float]] = []
-        self.n_iter_ = 0
-        weights = first_weights(student, d, rng).astype(rows.dtype)
-        updates = -(-n // student.batch_size)
-        self._optimizer = Optimizer(student, weights.shape, updates)
+        """The first network."""
+        weights = self._prepare(
+            X, read_training(optimizers=True, loss="logistic", **self._given), rng
+        )
+        student, self._records = self._student, list[tuple[int, float, float]]()
+        self._optimizer = Optimizer(student, weights.shape, -(-n // student.batch_size))
         readout = first_readout(len(self.classes_), student.width)
         return SoftmaxNetwork(student, weights, readout, np.array(student.b), self._optimizer)
 
@@ -335,25 +302,8 @@ class OnlineSGDClassifier(ClassLearner, BaseEstimator):
                 self._inputs(rows[chosen]).astype(network.weights.dtype, copy=False), which[chosen]
             )
             if network.diverged:
-                raise NotConverged(
-                    f"{type(self).__name__} diverged at update {self.n_iter_ + network.updates}: "
-                    f"with step_size = {self.step_size_:.3g} the weights grew beyond all bounds. "
-                    'Use a smaller step_size, or "auto", or geometry="spherical". The weights '
-                    "until then are in error.last.",
-                    last=network.weights,
-                )
+                break
             spread = losses.std(ddof=1) / math.sqrt(len(losses)) if len(losses) > 1 else math.nan
             step = self.n_iter_ + network.updates
             self._records.append((step, float(losses.mean()), float(spread)))
-        self.n_iter_ += network.updates
-        double = array_namespace(X).float64
-        self.weights_ = like(X, network.weights)
-        self.readout_ = like(X, network.readout, dtype=double)
-        self.bias_ = like(X, network.bias, dtype=double)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.array_api_support = True
-        # A few neurons and, for the checks of scikit-learn, a few hundred updates.
-        tags.classifier_tags.poor_score = True
-        return tags
+        self._store(X, network)
