@@ -71,6 +71,9 @@ docs: $(VENV)/.docs  ## the site, in docs/_build/html
 bench: $(VENV)/.dev  ## the speed of what users wait for
 	@set -e; for script in benchmarks/[a-z]*.py; do echo "== $$script"; $(BIN)/python "$$script"; done
 
+tour: $(VENV)/.dev  ## recompute the curves of the tour that the lab is delivered with
+	$(VENV)/bin/python -m gradone.lab.tour
+
 vendor:  ## refresh the JavaScript, styles and fonts kept in the package (needs npm)
 	$(PYTHON) tools/vendor.py
 

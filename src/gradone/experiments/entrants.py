@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 Faces = Literal["both", "theory", "simulation"]
 _FEW = 3  # points of a curve that are computed whatever the budget
-_ROUNDS, _AT_ONCE = 3, 4  # how often the line of a quick theory is made finer, and by how much
+_MANY = 25  # points of a line that are computed at once
+_ROUNDS = 3  # how often the line of a quick theory is made finer whatever the budget
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ def line_up(
     replicates: int = 2,
     seed: int = 0,
     faces: Faces = "both",
-    grow: bool = False,
+    grow: int = 0,
 ) -> Field:
     """Tasks of the theories and simulations of algorithms that cover a target.
 
@@ -78,8 +79,9 @@ def line_up(
         Of the simulations.
     faces : {"both", "theory", "simulation"}
         Which faces take part.
-    grow : bool
-        Whether the places are a beginning, and curves become finer as long as there is time.
+    grow : int
+        If positive, the places are a beginning, curves become finer as long as there is time, and
+        lines of theories by so many points at once.
 
     Examples
     --------
@@ -119,16 +121,17 @@ def axis_of(target: Sampled) -> str:
 
 
 def _theory(
-    source: str, card: Algorithm, shared: Mapping[str, Any], grid: np.ndarray, grow: bool
+    source: str, card: Algorithm, shared: Mapping[str, Any], grid: np.ndarray, grow: int
 ) -> Task:
     if card.at_once:
-        return Task(source, [(predicted, {**shared, "places": grid.tolist()})])
+        places = np.union1d(grid, np.linspace(grid[0], grid[-1], _MANY)) if grow else grid
+        return Task(source, [(predicted, {**shared, "places": places.tolist()})])
 
     def at(*places: float) -> Call:
         return predicted, {**shared, "places": sorted(places)}
 
     def finer(answers: list[Any]) -> Call | None:
-        places = next_places(answers, shared["axis"], most=_AT_ONCE if grow else 1)
+        places = next_places(answers, shared["axis"], most=grow)
         return at(*places) if places else None
 
     def apart(call: Call) -> list[Call]:
@@ -136,7 +139,7 @@ def _theory(
         return [at(place) for place in order[1:5]] if is_second else []
 
     order = [float(grid[i]) for i in coarse_to_fine(len(grid))]
-    if card.with_time_to_spare or not grow:
+    if card.with_time_to_spare or grow <= 1:
         few = 0 if card.with_time_to_spare else _FEW
         return Task(source, [at(place) for place in order], few, refine=finer if grow else None)
     # What a theory has prepared for one point serves the next ones in the same process; the first
@@ -151,7 +154,7 @@ def _simulation(
     shared: Mapping[str, Any],
     points: np.ndarray,
     replicates: int,
-    grow: bool,
+    grow: int,
 ) -> Task:
     """Points of a simulation; more replicates have the next seeds."""
     if card.is_exact_for(shared["target"]):

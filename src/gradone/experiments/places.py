@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +25,8 @@ _FINE = 0.02  # longest piece of a curve that is fine enough, in units of the pi
 _CLOSEST = 0.003  # shortest distance of two places, in the same units
 _SAME = 1e-3  # distance of places that are one, in units of the axis
 _MOST_PLACES, _MOST_RUNS = 12, 8
+_FIRST = 5  # places of a picture that is to be seen soon
+AT_ONCE = 4  # places that a line gets in one round where it bends
 _SIDES = (0.985, 1.01, 1.03, 1.1, 1.25, 1.6)  # of a threshold: curves rise steeply above it
 
 
@@ -48,8 +50,19 @@ def default_places(target: Sampled, analysis: Any = None) -> tuple[np.ndarray, n
     return _united(even, _beside(found, top)), points
 
 
-def coarse_places(target: Sampled, analysis: Any) -> tuple[np.ndarray, np.ndarray]:
+def coarse_places(
+    target: Sampled, analysis: Any, top: float | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """Where quick curves begin: the ends and three between; theories also beside each threshold.
+
+    Parameters
+    ----------
+    target : Target or hierarchical target
+        What is learned.
+    analysis : Analysis
+        Its thresholds.
+    top : float, optional
+        Last place; well beyond the last threshold by default.
 
     Examples
     --------
@@ -63,8 +76,8 @@ def coarse_places(target: Sampled, analysis: Any) -> tuple[np.ndarray, np.ndarra
     """
     if isinstance(without_inputs(target), HierarchicalTarget):
         return default_places(target)
-    top = _last_alpha(analysis)
-    even = np.linspace(top / _GRID, top, 5)
+    top = _last_alpha(analysis) if top is None else top
+    even = np.linspace(top / _GRID, top, _FIRST)
     return _united(even, _beside(analysis, top)), top * np.array([0.2, 0.6, 1.0])
 
 
@@ -110,6 +123,30 @@ def next_places(curves: Sequence[xr.Dataset], axis: str, most: int = 1) -> list[
     length[across < _CLOSEST] = 0.0
     longest = [k for k in np.argsort(-length)[:most] if length[k] >= _FINE]
     return [float((x[k] + x[k + 1]) / 2) for k in longest]
+
+
+def grown(
+    compute: Callable[[list[float]], xr.Dataset], grid: Sequence[float], axis: str, points: int
+) -> xr.Dataset:
+    """Line of at most some points: at the places of a grid, coarse to fine, then where it bends.
+
+    A longer line has all the points of a shorter one, and asks for them in the same rounds.
+
+    Examples
+    --------
+    >>> import xarray as xr
+    >>> def step(places):
+    ...     return xr.Dataset({"test_mse": ("alpha", np.less(places, 1.3))}, {"alpha": places})
+    >>> grown(step, [0.0, 1.0, 2.0], "alpha", 7).alpha.values.round(2)
+    array([0.  , 0.25, 0.5 , 1.  , 1.25, 1.5 , 2.  ])
+    """
+    order = [float(grid[i]) for i in coarse_to_fine(len(grid))][:points]
+    parts = [compute(sorted(some)) for some in (order[:_FIRST], order[_FIRST:]) if some]
+    count = len(order)
+    while more := next_places(parts, axis, most=min(AT_ONCE, points - count)):
+        parts.append(compute(sorted(more)))
+        count += len(more)
+    return joined(parts, axis)
 
 
 def next_run(

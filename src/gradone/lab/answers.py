@@ -163,7 +163,7 @@ def drawn_run(suffix: str, parameters: Mapping[str, Any], events: list[Any]) -> 
     if suffix == "gif":
         return {"content": animation.plane_animation(parameters, events)}
     if suffix == "py":
-        return {"content": scripts.run_script(parameters).encode()}
+        return {"content": scripts.run_script(parameters, events).encode()}
     if suffix == "html":
         return {"content": reports.of_run(parameters, events)}
     return drawn(suffix, pictures.run_chart(parameters, events).to_dict())

@@ -16,7 +16,7 @@ from fastapi import Request
 
 from ..base.errors import GradoneError
 from ..base.pool import Pool
-from . import answers
+from . import answers, tour
 from .crew import Crew, Unanswered
 from .questions import Question, Questions
 from .runs import Runs
@@ -64,7 +64,10 @@ class Desk:
         quick, slow = Pool(max(workers, 2), **asked), Pool(workers, **asked, niceness=_STANDS_BACK)
         seconds = settings.question_seconds
         self.quick = Questions(Crew(quick, seconds, settings.quick_processor_seconds), **queue)
-        self.slow = Questions(Crew(slow, seconds, settings.slow_processor_seconds), **queue)
+        asked_before = (_key("predict", one) for one in tour.questions())
+        known = dict(zip(asked_before, tour.delivered(), strict=True))
+        crew = Crew(slow, seconds, settings.slow_processor_seconds)
+        self.slow = Questions(crew, **queue, delivered=known)
         # Questions of other people come before runs.
         pool = Pool(settings.cores, niceness=2 * _STANDS_BACK, **limits)
         self.runs = Runs(pool, stream, settings)
@@ -105,7 +108,7 @@ class Desk:
         asked = Question(
             client=f"{address_of(request)}/{name}",
             subject=f"{question} {part}" if name else "",
-            key=json.dumps([question, arguments], sort_keys=True),
+            key=_key(question, arguments),
             call=(answers.answer, {"question": question, "arguments": arguments}),
             is_kept=question in _REMEMBERED,
         )
@@ -150,6 +153,11 @@ class Desk:
         """Stop everything."""
         await asyncio.gather(self.runs.close(), self.quick.close(), self.slow.close())
         self._reader.shutdown(wait=False, cancel_futures=True)
+
+
+def _key(question: str, arguments: Mapping[str, Any]) -> str:
+    """Equal for equal questions."""
+    return json.dumps([question, arguments], sort_keys=True)
 
 
 def _read(text: str, noise: float | None) -> bool | dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..algorithms import Algorithm, Run
@@ -76,12 +77,39 @@ def chosen(theory: str, sliders: Mapping[str, float]) -> dict[str, dict[str, flo
     return found
 
 
-def places(axis: str, top: float, points: int, target: Any = None) -> list[float]:
-    """Places of the axis at which a theory is evaluated; of n/d also beside each threshold.
+def analysis_of(target: Any) -> Any:
+    """Analysis of a target, or why there is none."""
+    from ..analysis.analyze import analyze
+    from .answers import or_reason
+
+    return or_reason(analyze, target)
+
+
+def predicted_curve(
+    target: Any, name: str, top: float, values: Mapping[str, float], points: int
+) -> xr.Dataset:
+    """Curve of the theory of an algorithm.
+
+    Along n/d it is dense beside thresholds and where it bends, elsewhere its places are even.
+    """
+    from ..experiments.places import coarse_places, grown
+
+    given = tuple(sorted(values.items()))
+    card = predicted()[name]
+    if card.axis != "alpha":
+        return _computed(target, name, given, tuple(_even(card.axis, top, points)))
+    grid, _ = coarse_places(target, analysis_of(target), top)
+    return grown(
+        lambda places: _computed(target, name, given, tuple(places)), grid.tolist(), "alpha", points
+    )
+
+
+def _even(axis: str, top: float, points: int) -> list[float]:
+    """Places of an axis without thresholds.
 
     Examples
     --------
-    >>> places("alpha", 6.0, 12)[:2], places("time", 50.0, 2)
+    >>> _even("batch_ratio", 6.0, 12)[:2], _even("time", 50.0, 2)
     ([0.5, 1.0], [1.0, 50.0])
     """
     if axis == "time":
@@ -89,28 +117,29 @@ def places(axis: str, top: float, points: int, target: Any = None) -> list[float
         return [top / 50 * ratio**i for i in range(points - 1)] + [top]
     if axis == "kappa":  # plateaus are known at once: enough places to draw their edges
         return [0.6 + (top - 0.6) * i / 120 for i in range(121)]
-    even = [top * i / points for i in range(1, points + 1)]
-    return sorted({*even, *(p for t in opened(target) for p in (0.985 * t, 1.03 * t) if p < top)})
+    return [top * i / points for i in range(1, points + 1)]
 
 
-def opened(target: Any) -> list[float]:
-    """Values of n/d at which stages open, as far as the analysis knows."""
-    from ..analysis.analyze import analyze
-    from ..experiments.places import thresholds
-    from .answers import or_reason
+@lru_cache(maxsize=256)  # a page asks for the same curve again with more points
+def _computed(
+    target: Any, name: str, values: tuple[tuple[str, float], ...], places: tuple[float, ...]
+) -> xr.Dataset:
+    from ..experiments._common_quantities import common_quantities
 
-    return [] if target is None else thresholds(or_reason(analyze, target))
+    card, run = run_of(target, name, dict(values), places)
+    found = card.predicted(run)
+    return common_quantities(found, "alpha") if card.axis == "alpha" else found
 
 
 def run_of(
-    target: Any, name: str, top: float, values: Mapping[str, float], points: int
+    target: Any, name: str, values: Mapping[str, float], places: Sequence[float]
 ) -> tuple[Algorithm, Run]:
     """An algorithm, and the run that the page asks its theory about."""
     card = predicted()[name]
     settings: dict[str, Any] = dict(values)
     if card.axis == "time":
         settings |= {"points": 1024, **neurons.student(target)}
-    return card, Run(target, card.axis, places(card.axis, top, points, target), settings=settings)
+    return card, Run(target, card.axis, list(places), settings=settings)
 
 
 def curves(
@@ -119,33 +148,29 @@ def curves(
     """Lines of theories up to a place of their axis."""
     found = []
     for name, values in chosen(theory, sliders).items():
-        card, run = run_of(target, name, top, values, points)
+        card = predicted()[name]
         if reason := card.obstacle(target):
             raise refusal(THEORIES[card.theory_for(target)](), target, reason)
-        found += _lines(card, card.predicted(run))
+        found += _lines(card, predicted_curve(target, name, top, values, points))
     return found
 
 
 def _lines(card: Algorithm, curve: xr.Dataset) -> list[Curve]:
-    from ..experiments._common_quantities import common_quantities
-
     name, color, x = card.name, source_color(card.name), curve[card.axis].values.tolist()
     if card.kind == "plateau":
         return [Curve(name, "excess_mse", card.label, x, curve.excess_mse.values.tolist(), color)]
     if card.kind == "gradient":
         return _gradients(name, curve, x)
-    common = common_quantities(curve, card.axis)
     found = []
-    if "test_mse" in common:
-        y = common.test_mse.values.tolist()
+    if "test_mse" in curve:
+        y = curve.test_mse.values.tolist()
         found.append(Curve(name, "test_mse", card.label, x, y, color))
     if card.axis == "time":
         parts = [(f"$z_{{{k}}}$", curve.recovery.sel(direction=k)) for k in curve.direction.values]
         quantity = "recovery"
     else:
-        cosines = common.cosine2 if "cosine2" in common else None
-        ranks = [] if cosines is None else cosines.direction2.values.tolist()
-        parts = [(rf"$\cos^2\theta_{{{k}}}$", common.cosine2.sel(direction2=k)) for k in ranks]
+        ranks = curve.direction2.values.tolist() if "cosine2" in curve else []
+        parts = [(rf"$\cos^2\theta_{{{k}}}$", curve.cosine2.sel(direction2=k)) for k in ranks]
         quantity = "cosine2"
     for place, (words, values) in enumerate(parts):
         dash, label = DASHES[place % 4], f"{card.label}, {words}"
@@ -190,6 +215,7 @@ def prediction(
 
 def _marks(target: Any, found: Sequence[Curve]) -> dict[str, Any]:
     """Where stages open, and the error of who predicts the mean, for curves along n/d."""
+    from ..experiments.places import thresholds
     from ..targets.summary import summarize
 
     if not any(one.quantity in ("test_mse", "cosine2") for one in found):
@@ -198,7 +224,7 @@ def _marks(target: Any, found: Sequence[Curve]) -> dict[str, Any]:
         return {"thresholds": [], "level": None}
     variance = summarize(target, d=16).variance
     level = None if variance is None else variance.value + target.noise
-    return {"thresholds": opened(target), "level": level}
+    return {"thresholds": thresholds(analysis_of(target)), "level": level}
 
 
 def prediction_chart(

@@ -126,7 +126,7 @@ def of_run(parameters: Mapping[str, Any], events: Iterable[Mapping[str, Any]]) -
     return _page(
         find_target(given["target"], given["noise"]),
         pictures=pictures,
-        script=scripts.run_script(given),
+        script=scripts.run_script(given, told),
         theories=names,
         sizes={"d": given["d"]},
         made=f"simulations in d = {given['d']}, {seeds}. {state}",

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..theory import THEORIES
 from . import neurons
 from .contestants import moving, named, predicted
-from .predictions import chosen, places, run_of
+from .predictions import chosen, predicted_curve, run_of
 from .streams import race_places
 
 _HEAD = '"""{title}, made again: needs gradone {version}."""\n\nimport gradone as gd\n\n'
@@ -63,17 +63,18 @@ def prediction_script(
     axis = predicted()[next(iter(values))].axis
     body = ""
     for name, own in values.items():
-        card, run = run_of(found, name, top, own, points)
+        where = predicted_curve(found, name, top, own, points)[axis].values.tolist()
+        card, run = run_of(found, name, own, where)
         # The name of a theory takes its own arguments, that of an algorithm the common ones.
         arguments = card.theory_arguments(run) if name in THEORIES.files else dict(run.settings)
         given = "".join(f", {k}={v!r}" for k, v in arguments.items() if k != axis)
         call = f'"{name}", {axis}=places{given}, on_failure="mark"'
+        body += f"places = {where!r}\n"
         body += f'curves["{name}"] = gd.predict(target, {call})\n'
         body += _GRADIENTS.format(name=name) if card.kind == "gradient" else ""
     return (
         _head("Curves of theories")
         + f"target = {_target(target, noise)}\n"
-        + f"places = {places(axis, top, points)!r}\n"
         + "curves = {}\n"
         + body
         + ("" if "giant = " in body else _DRAWN.format(axis=axis))
@@ -93,26 +94,30 @@ gd.draw(*last, x="{axis}").save("curves.pdf")  # y=... draws another quantity
 """
 
 
-def run_script(parameters: Mapping[str, Any]) -> str:
+def run_script(parameters: Mapping[str, Any], events: Iterable[Mapping[str, Any]]) -> str:
     """Script of a run: the same samples, the same numbers."""
-    return (_training_script if parameters["view"] == "time" else _race_script)(parameters)
+    if parameters["view"] == "time":
+        return _training_script(parameters)
+    return _race_script(parameters, events)
 
 
-def _race_script(parameters: Mapping[str, Any]) -> str:
+def _race_script(parameters: Mapping[str, Any], events: Iterable[Mapping[str, Any]]) -> str:
     from ..targets.naming import find_target
 
     given = parameters
     cards = named(given["algorithms"])
     target = find_target(given["target"], given["noise"])
-    grid, where = (axis.tolist() for axis in race_places(target, given["top"]))
-    axis, d, first = given["axis"], given["d"], given["seed"]
+    first, where = (axis.tolist() for axis in race_places(target, given["top"]))
+    lines = (e for e in events if e["kind"] == "curve" and e["source"].startswith("theory:"))
+    grid = sorted({x for line in lines for part in line["parts"] for x in part["x"]}) or first
+    axis, d, seed = given["axis"], given["d"], given["seed"]
     law = (given.get("inputs", "gaussian"), given.get("directions", "random"))
     on = "" if law == ("gaussian", "random") else f".on({law[0]!r}, {law[1]!r})"
     return (
         _head(f"A race: {', '.join(card.label for card in cards)}")
         + f"target = {_target(given['target'], given['noise'])}{on}\n"
         + f"algorithms = {[card.name for card in cards]!r}\n"
-        + f"seeds = range({first}, {first + given['seeds']})\n"
+        + f"seeds = range({seed}, {seed + given['seeds']})\n"
         + f"grid = {grid!r}  # of the theories\n"
         + f"places = {where!r}  # of the simulations\n"
         + "theory = gd.compare(\n"

@@ -11,7 +11,6 @@ import numpy as np
 
 from ..base.children import Task
 from ..base.errors import GradoneError
-from ..targets.hierarchy import HierarchicalTarget
 from ..targets.on_inputs import without_inputs
 from . import neurons
 from .contestants import moving, named, source_color, source_label
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
 
 Event = dict[str, Any]
 _COMPARED = ("test_mse", "excess_mse", "cosine2")
+_REFINED = 10.0  # seconds of a line after which it is fine enough, as far as a reader waits for it
 
 
 def stream(parameters: Mapping[str, Any]) -> Iterator[Event]:
@@ -45,10 +45,11 @@ def raced(parameters: Mapping[str, Any]) -> Iterator[Event]:
     for source, reason in absent.items():
         yield {"kind": "absent", "source": source, "label": source_label(source), "why": reason}
     left = {key: list(task.pieces) for key, task in tasks.items()}
+    found: dict[tuple[str, int], list[xr.Dataset]] = {key: [] for key in tasks}
     # What takes long is last.
     seconds = {key: 20.0 if task.coarse == 0 else 0.0 for key, task in tasks.items()}
     told = set()
-    total, done = sum(map(len, left.values())), 0
+    done = 0
     while any(left.values()):
         # Whoever has used the least time is next, so that all curves grow together.
         key = min((k for k in left if left[k]), key=lambda k: seconds[k])
@@ -57,7 +58,7 @@ def raced(parameters: Mapping[str, Any]) -> Iterator[Event]:
         try:
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("default")
-                found = function(**arguments)
+                curve = function(**arguments)
         except GradoneError as error:
             yield {"kind": "failed", **words, "why": str(error)}
         else:
@@ -65,10 +66,14 @@ def raced(parameters: Mapping[str, Any]) -> Iterator[Event]:
                 if (key[0], note) not in told:
                     told.add((key[0], note))
                     yield {"kind": "note", **words, "why": note}
-            yield curve_event(key[0], found, parameters["axis"], key[1])
+            found[key].append(curve)
+            yield curve_event(key[0], curve, parameters["axis"], key[1])
         seconds[key] += time.monotonic() - began
         done += 1
-        yield {"kind": "progress", "done": done, "total": total}
+        refine = tasks[key].refine
+        if refine and found[key] and not left[key] and seconds[key] < _REFINED:
+            left[key] += [call for call in [refine(found[key])] if call]
+        yield {"kind": "progress", "done": done, "total": done + sum(map(len, left.values()))}
 
 
 def line_ups(
@@ -83,7 +88,7 @@ def line_ups(
     names = [card.name for card in named(parameters["algorithms"])]
     grid, places = race_places(target, parameters["top"])
     sizes: dict[str, Any] = {"d": parameters["d"], "grid": grid, "points": places}
-    first = line_up(target, names, faces="theory", **sizes)
+    first = line_up(target, names, faces="theory", grow=1, **sizes)
     tasks = {(task.name, 0): task for task in first.tasks}
     absent = dict(first.absent)
     for seed in range(parameters["seed"], parameters["seed"] + parameters["seeds"]):
@@ -94,12 +99,13 @@ def line_ups(
 
 
 def race_places(target: Any, top: float | None) -> tuple[np.ndarray, np.ndarray]:
-    """Places of the axis for theories and for learners, up to `top` if it is given."""
-    from ..experiments.places import default_places
+    """Where lines of theories begin, and the places of learners, up to `top` if it is given."""
+    from ..experiments.places import coarse_places, default_places
+    from .predictions import analysis_of
 
-    grid, places = default_places(target)
-    if not isinstance(without_inputs(target), HierarchicalTarget):
-        grid = grid[::2]  # both ends stay; a reader waits for every point
+    analysis = analysis_of(without_inputs(target))
+    grid, _ = coarse_places(target, analysis, top)
+    _, places = default_places(target, analysis)
     if top:
         grid, places = (axis * top / axis[-1] for axis in (grid, places))
     return grid, places

@@ -8,7 +8,7 @@ from ..algorithms import Algorithm, all_cards
 from ..base.children import Task
 from ..base.pool import Call
 from ..experiments.entrants import line_up
-from ..experiments.places import coarse_places, next_run
+from ..experiments.places import AT_ONCE, coarse_places, next_run
 from . import _work
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def tasks_of(found: Study) -> list[Task]:
         points=points,
         replicates=1,
         seed=found.seed,
-        grow=True,
+        grow=AT_ONCE,
     )
     found.absent = dict(lined_up.absent)
     return [*lined_up.tasks, *(task for card in alone for task in _pictured(found, card))]

@@ -3,7 +3,7 @@ import { byId, choice, debounced, element, fill, say, tell } from "./dom.js";
 import { ask, offer } from "./server.js";
 import { readSliders, slider, writeSliders } from "./sliders.js";
 import { change, onChange, state, targetQuery, touches } from "./state.js";
-import { choices, follow } from "./theory_curves.js";
+import { choices, FINEST, follow } from "./theory_curves.js";
 
 let known = [],
   shown = "",
@@ -184,23 +184,25 @@ async function predict() {
   const own = Object.fromEntries(
     Object.entries(values).filter(([name]) => now.some((one) => name.startsWith(`${one.key}.`))),
   );
-  const query = {
+  const query = (points) => ({
     ...targetQuery(),
     theory: keys,
     top,
-    points: 24,
+    points,
     sliders: writeSliders(own),
     quantity: quantity === "both" ? "" : quantity,
-  };
-  offer(
-    byId("predict-links"),
-    ["csv", "svg", "png", "py", "html"].map((form) => [form, "/api/predict", { ...query, form }]),
-  );
+  });
+  const take = (points) =>
+    offer(
+      byId("predict-links"),
+      ["csv", "svg", "png", "py", "html"].map((form) => [form, "/api/predict", { ...query(points), form }]),
+    );
+  take(FINEST);
   say(place, "Computing…");
   plot.classList.add("stale");
   plot.removeAttribute("data-theory");
   try {
-    const notes = await follow({
+    const { notes, points } = await follow({
       kind: "predict",
       target: targetQuery(),
       theories: now,
@@ -214,6 +216,7 @@ async function predict() {
       },
     });
     if (turn !== latest) return;
+    take(points);
     byId("predict-notes").replaceChildren(...notes.map((one) => element("li", {}, one)));
     plot.setAttribute("data-theory", keys);
     say(

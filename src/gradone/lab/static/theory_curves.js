@@ -3,37 +3,46 @@ import { across, drawTraces, plain, QUANTITIES, up } from "./charts.js";
 import { ask } from "./server.js";
 
 
+export const FINEST = 40; // points of a line
+const ROUNDS = [5, 12, 20, 30, FINEST]; // of one that takes long, so that something is seen soon
+
 /**
  * Ask for the curves of theories and draw what there is after each answer.
- * `told` hears whether more will come; resolves to the warnings of the theories.
+ * `told` hears whether more will come; resolves to the warnings of the theories, and to the points
+ * that were reached: a picture that stands stays when finer lines take too long.
  */
-export async function follow({ kind, target, theories, sliders, top, plot, quantity, told }) {
+export async function follow({ kind, target, theories, sliders, top, plot, quantity, told, isKnown }) {
   const found = new Map(),
     notes = new Set();
-  const { axis } = theories[0];
-  // Where a curve takes longer the more points it has, a coarse one comes first.
-  const isSlow = theories.some((one) => one.is_slow);
-  for (const isFine of isSlow ? [false, true] : [true]) {
-    for (const theory of theories) {
-      const points = !isFine ? 4 : theory.is_slow ? 12 : 24;
-      const own = Object.entries(sliders).filter(([name]) => name.startsWith(`${theory.key}.`));
-      const given = {
-        ...target,
-        theory: theory.key,
-        top,
-        points,
-        sliders: own.map((pair) => pair.join(":")).join(","),
-      };
+  let reached = FINEST;
+  const rounds = (theory) => (theory.is_slow && !isKnown ? ROUNDS : [FINEST]);
+  const steps = theories.flatMap((theory) => rounds(theory).map((points) => ({ theory, points })));
+  steps.sort((a, b) => rounds(a.theory).indexOf(a.points) - rounds(b.theory).indexOf(b.points));
+  for (const step of steps) {
+    const { theory, points } = step;
+    const own = Object.entries(sliders).filter(([name]) => name.startsWith(`${theory.key}.`));
+    const given = {
+      ...target,
+      theory: theory.key,
+      top,
+      points,
+      sliders: own.map((pair) => pair.join(":")).join(","),
+    };
+    try {
       const answer = await ask(kind, "/api/predict", given);
       found.set(theory.key, answer.series);
-      const { marks } = answer;
       for (const note of answer.notes) notes.add(note);
-      await drawCurves(plot, [...found.values()].flat(), axis, quantity, marks);
-      told(!isFine || theory !== theories.at(-1));
+      await drawCurves(plot, [...found.values()].flat(), theory.axis, quantity, answer.marks);
+    } catch (error) {
+      if (error.status !== 503 || found.size < theories.length) throw error;
+      notes.add("More points of these curves take too long for the page.");
+      reached = Math.min(...[...found.values()].map((series) => series[0].x.length));
+      break;
     }
+    told(step !== steps.at(-1));
   }
   plot.setAttribute("data-drawn", Number(plot.getAttribute("data-drawn")) + 1);
-  return [...notes];
+  return { notes: [...notes], points: reached };
 }
 
 /** Quantities that curves have, with their names, and all of them together if there are two. */

@@ -4,10 +4,20 @@ import { ask } from "./server.js";
 import { slider, writeSliders } from "./sliders.js";
 import { change, onChange, state, touches } from "./state.js";
 import { choices, follow } from "./theory_curves.js";
-import { PAGES } from "./tour_pages.js";
+import { PAGES as TEXTS } from "./tour_pages.js";
 import { watchNow } from "./watch.js";
 
-let latest = 0;
+let latest = 0,
+  PAGES = TEXTS;
+
+/** The pages, with the targets and theories of their examples. */
+async function pages() {
+  if (PAGES === TEXTS) {
+    const examples = await ask("tour examples", "/static/tour.json");
+    PAGES = TEXTS.map((text, i) => ({ ...text, ...examples[i] }));
+  }
+  return PAGES;
+}
 
 export function startTour() {
   onChange((keys) => {
@@ -17,10 +27,11 @@ export function startTour() {
 }
 
 async function show() {
-  const number = Math.min(PAGES.length, Math.max(1, Math.round(Number(state.page)) || 1)),
-    page = PAGES[number - 1];
-  const place = byId("tour-state"),
-    turn = ++latest;
+  const turn = ++latest;
+  const number = Math.min(TEXTS.length, Math.max(1, Math.round(Number(state.page)) || 1)),
+    page = (await pages())[number - 1];
+  if (turn !== latest) return;
+  const place = byId("tour-state");
   steps(number);
   byId("tour-title").textContent = `${number}. ${page.title}`;
   byId("tour-text").replaceChildren(...page.text.map((one) => element("p", {}, ...scripted(one))));
@@ -72,6 +83,8 @@ async function example(number, page, sliders, turn, headline) {
       top: page.top,
       plot,
       quantity,
+      // The page opens with curves that the lab was delivered with.
+      isKnown: Object.entries(sliders).every(([name, value]) => page.sliders[name] === value),
       told: (isMore) => {
         plot.classList.remove("stale");
         if (isMore) say(place, "Computing more points…");
@@ -130,7 +143,7 @@ function buttons(number, page) {
         tab: "predict",
         theory: page.theories.join(","),
         top: page.top,
-        sliders: writeSliders(page.sliders ?? {}),
+        sliders: writeSliders(page.sliders),
         predicted: page.quantity ?? "",
       }),
     ),

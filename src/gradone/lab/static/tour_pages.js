@@ -1,12 +1,9 @@
-// The story of the field in six pages: what each says, and the example that it shows.
+// The story of the field in six pages: what each says. Their examples are in tour.json.
 
 export const PAGES = [
   {
     title: "Lazy is polynomial fitting",
     family: "lazy",
-    target: "z1 + He2(z1)/2 + He3(z1)/4",
-    theories: ["dot_kernel_ridge"],
-    top: 3.4,
     watch: { algorithms: "random_features,dot_kernel_ridge" },
     text: [
       `A network whose first layer stays where it started is a kernel machine. It sees no directions,
@@ -23,14 +20,6 @@ export const PAGES = [
   {
     title: "One giant step",
     family: "giant",
-    target: "tanh(2*z)",
-    theories: ["random_features", "giant_step"],
-    top: 20,
-    sliders: {
-      "random_features.width_ratio": 1,
-      "random_features.ridge": 0.1,
-      "giant_step.step_size": 4,
-    },
     slider: { name: "giant_step.step_size", label: "size of the step", low: 0.1, high: 10 },
     watch: { algorithms: "random_features,giant_step" },
     text: [
@@ -50,9 +39,6 @@ export const PAGES = [
   {
     title: "The staircase",
     family: "giant",
-    target: "z1 + z1*z2",
-    theories: ["giant_steps"],
-    top: 8,
     watch: { view: "time", algorithms: "sgd", seeds: 2 },
     text: [
       `A second step sees more than the first. Once z1 is known, the term z1·z2 is linear in z2 for those
@@ -70,10 +56,6 @@ export const PAGES = [
   {
     title: "Easy and hard",
     family: "bayes",
-    target: "sign(z1*z2)",
-    theories: ["bayes_amp"],
-    top: 6,
-    quantity: "both",
     watch: { algorithms: "bayes_amp,random_features" },
     text: [
       `How far can any efficient algorithm go with n = α d samples? Message passing is believed to be the
@@ -91,15 +73,6 @@ export const PAGES = [
   {
     title: "Reuse breaks the curse",
     family: "sgd",
-    target: "He3(z)",
-    theories: ["sgd", "extragradient"],
-    top: 60,
-    quantity: "recovery",
-    sliders: {
-      "sgd.overlap": 0.03,
-      "extragradient.overlap": 0.03,
-      "extragradient.inner_step_size": 0.1,
-    },
     slider: {
       name: "extragradient.inner_step_size",
       label: "size of the first look at each sample",
@@ -123,9 +96,6 @@ export const PAGES = [
   {
     title: "Depth",
     family: "depth",
-    target: "sight",
-    theories: ["dot_kernel_ridge", "two_layers", "layerwise"],
-    top: 3.4,
     watch: { algorithms: "layerwise,dot_kernel_ridge" },
     text: [
       `Some targets are hierarchies: many hidden directions, √d of them, are first combined into one
