@@ -115,6 +115,15 @@ def test_a_piece_beyond_its_limit_is_tried_again_in_parts(monkeypatch):
     assert (found.unfinished, found.too_slow) == ({1, 3, 5}, 0.5)
 
 
+def test_a_task_with_an_answer_may_have_more_patience():
+    task = Task("one", [work(0.6), call(dict, a=1), work(0.6)], patience=3.0)
+    found = run_within([task], 0.0, piece_seconds=0.4, workers=1)["one"]
+    assert (list(found.answers), found.too_slow) == ([], 0.4)
+    task = Task("one", [call(dict, a=1), work(0.6)], patience=3.0)
+    found = run_within([task], 0.0, piece_seconds=0.4, workers=1)["one"]
+    assert (list(found.answers), found.too_slow) == ([0, 1], 0.0)
+
+
 def test_curves_that_wait_for_themselves_come_first():
     order = []
     tasks = [Task("alone", [work(0.02)] * 3)]

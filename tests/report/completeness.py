@@ -4,7 +4,7 @@ from gradone.algorithms import ALGORITHMS
 from gradone.report.curves import fineness
 
 FEWEST = {"theory": 5, "simulation": 3}  # points of a curve, whatever the budget
-SLOW = 3  # points of a curve of which one took longer than a point may
+SLOW = 3  # points of the line of a theory of which a point took too long, which the report says
 
 
 def shortcomings(study):
@@ -19,13 +19,12 @@ def shortcomings(study):
             if "with more time: gradone study" not in study.why_not(task):
                 found.append(f"{task} has no curve: {study.why_not(task)}")
     slow = {
-        ALGORITHMS[task.partition(":")[2]].label
+        f"{ALGORITHMS[task.partition(':')[2]].label}, theory"
         for task, outcome in study.outcomes.items()
-        if ":" in task and outcome.too_slow
+        if task.startswith("theory:") and outcome.too_slow
     }
     for curve in fineness(study):
-        label, _, face = curve.name.rpartition(", ")
-        least = SLOW if label in slow else FEWEST[face]
+        least = SLOW if curve.name in slow else FEWEST[curve.name.rpartition(", ")[2]]
         if curve.places < least and "optimal" not in curve.name:
             found.append(f"{curve.name} has {curve.places} points")
     panels = study.panels

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 import gradone as gd
+from gradone.base.children import Outcome
+from gradone.report.study import Study, errors_at_plan, plan_ahead
 
 from .completeness import shortcomings
 
@@ -32,6 +34,20 @@ def test_a_coarse_study_is_whole():
     found = gd.study("z1", d=40, budget=0, workers=1, progress=False)
     assert shortcomings(found) == []
     assert "gradone study linear --d 40 --budget 30 --resume" in found.to_html()
+
+
+def test_the_plan_has_the_error_of_the_curve():
+    """State evolution at n = 5 d, without the noise of the labels."""
+    target = gd.Target("sign(z1*z2)", noise=0.1)
+    found = Study(target, d=50)
+    plan_ahead(found)
+    assert found.plan.row("Bayes-AMP").plateau is None
+    curve = gd.predict(target, "bayes_amp", alpha=[4.0, 5.0])
+    found.outcomes["theory:bayes_amp"] = Outcome(answers={0: curve})
+    plan_ahead(found, errors_at_plan(found))
+    error = found.plan.row("Bayes-AMP").plateau
+    assert error.value == pytest.approx(curve.test_mse.values[1] - 0.1)
+    assert 0.5 < error.value < 0.8
 
 
 @pytest.mark.slow

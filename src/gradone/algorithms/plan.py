@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from ..analysis.correlation.leap import LeapRecord
 from ..analysis.plan import Case, Plan, Sizes
 from ..analysis.plan.bounds import Bound, csq_bound, sq_bound
 from ..base.errors import BadData
+from ..base.estimate import Estimate
 from ..targets.hierarchy import HierarchicalTarget
 from ..targets.on_inputs import OnInputs
 from ..targets.sampled import Sampled, whole_number
@@ -21,7 +23,7 @@ def plan(
     d: int = 1000,
     n: int | None = None,
     width: int | None = None,
-    with_theory: bool = False,
+    with_theory: bool | Mapping[str, Estimate] = False,
     inputs: Any = None,
     directions: Any = "random",
 ) -> Plan:
@@ -34,9 +36,10 @@ def plan(
     d, n, width : int
         Input dimension, number of samples (5 d if not given), number of neurons or random
         features (d if not given).
-    with_theory : bool
+    with_theory : bool or mapping of str to Estimate
         Also ask state evolution for the error of Bayes-AMP at n/d, which takes seconds; without it
-        the row says that the directions are known in part.
+        the row says that the directions are known in part. Or such errors by name of algorithm,
+        noise not included.
     inputs, directions
         Law of the inputs and hidden directions, as of :meth:`.Target.on`. The rows are those of
         Gaussian inputs where directions are random, of whitened inputs under a covariance; on

@@ -41,6 +41,9 @@ class Task:
     refine : callable, optional
         Called in the parent with the answers so far when all pieces are done; returns the call that
         makes the outcome finer, or None if it is fine enough.
+    patience : float
+        How many times as long as others its pieces may take once there is an answer: who has a
+        point wants the others too.
     split : callable, optional
         Told a call that took too long, returns smaller ones that are tried in its place.
     then : callable, optional
@@ -53,6 +56,7 @@ class Task:
     enough: int = 3
     rounds: int = 0
     refine: Callable[[list[Any]], Call | None] | None = None
+    patience: float = 1.0
     split: Callable[[Call], Sequence[Call]] | None = None
     then: Callable[[Any], Iterable[Task]] | None = None
 
@@ -235,7 +239,9 @@ class _Board:
         A task that is tried with time to spare may take a part of that time for its first piece,
         not all of it from the others.
         """
-        if place < self._first(name) or self.outcomes[name].answers:
+        if self.outcomes[name].answers:
+            return self._limit * self._tasks[name].patience
+        if place < self._first(name):
             return self._limit
         spent = sum(one.seconds for one in self.outcomes.values())
         return min(self._limit, max(_SHARE * (self._seconds - spent), _LEAST))

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 Faces = Literal["both", "theory", "simulation"]
 _FEW = 3  # points of a curve that are computed whatever the budget
+_PATIENCE = 2.0  # with a simulation that is slow at one place and less so at another
 _MANY = 25  # points of a line that are computed at once
 _ROUNDS = 3  # how often the line of a quick theory is made finer whatever the budget
 
@@ -172,7 +173,7 @@ def _simulation(
     is_deep = shared["axis"] == "kappa"
     order = list(range(len(points))) if is_deep else coarse_to_fine(len(points))
     pieces = [at(float(points[i])) for i in order]
-    return Task(source, pieces, coarse=_FEW, refine=finer if grow else None)
+    return Task(source, pieces, coarse=_FEW, refine=finer if grow else None, patience=_PATIENCE)
 
 
 # ---- what a child computes

@@ -123,12 +123,17 @@ def prediction(**given: Any) -> Answer:
     return predictions.prediction(**given)
 
 
-def plan(target: str, noise: float | None, d: int, n: int | None, width: int | None) -> Answer:
+def plan(target: str, noise: float | None, **given: Any) -> Answer:
     """Ranked table of what each algorithm learns."""
     from ..algorithms.plan import plan as verb
     from ..targets.naming import find_target
 
-    return verb(find_target(target, noise), d=d, n=n, width=width).to_dict()
+    return verb(find_target(target, noise), **given).to_dict()
+
+
+def plan_with_theory(**given: Any) -> Answer:
+    """The same with the errors of theories, which take seconds."""
+    return plan(**given, with_theory=True)
 
 
 def drawn(suffix: str, chart: Mapping[str, Any]) -> Answer:
@@ -207,6 +212,7 @@ QUESTIONS: dict[str, Callable[..., Answer]] = {
     "sources": sources,
     "predict": prediction,
     "plan": plan,
+    "plan with theory": plan_with_theory,
     "draw prediction": drawn_prediction,
     "draw run": drawn_run,
     "draw verdict": drawn_verdict,

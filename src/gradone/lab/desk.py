@@ -25,7 +25,7 @@ from .streams import stream
 
 PRELOAD = ("gradone.lab.warm",)
 _FIRST = (answers.answer, {"question": "warm up", "arguments": {}})
-_REMEMBERED = ("analyze", "sources", "plan", "predict")
+_REMEMBERED = ("analyze", "sources", "plan", "plan with theory", "predict")
 _QUICK = ("analyze", "sources", "plan")
 _CREW = 4  # processes for questions of either kind, at most
 _SLOW_SECONDS = 10.0  # for which questions of somebody whose last one was not quick are slow

@@ -117,11 +117,13 @@ async def plan(
     n: Size = None,
     width: Size = None,
     noise: Noise = None,
+    theory: bool = False,
     client: Client = "",
 ) -> Response:
-    """Ranked table of what each algorithm learns."""
+    """Ranked table of what each algorithm learns; with errors of theories if one can wait."""
     given = {"target": target, "noise": noise, "d": d, "n": n, "width": width}
-    return told(await desk_of(request).ask(request, client, "plan", **given))
+    question = "plan with theory" if theory else "plan"
+    return told(await desk_of(request).ask(request, client, question, **given))
 
 
 @router.get("/predict", response_model=Curve, responses=files_of("svg", "png", "csv", "py", "html"))

@@ -157,7 +157,9 @@ def _page(
 
     is_deep = isinstance(target, HierarchicalTarget)
     d = (sizes or {}).get("d") or (64 if is_deep else 400)
-    planned = dict(sizes or {}) if sizes and "n" in sizes else {"d": d}
+    planned: dict[str, Any] = {"d": d}
+    if sizes and "n" in sizes:
+        planned = {**sizes, "with_theory": True}
     study = PageStudy(
         target,
         d,
@@ -199,7 +201,7 @@ def plan_table(target: str, noise: float | None, **sizes: Any) -> bytes:
     table: list[tuple[Any, ...]] = [
         ("algorithm", "data it needs", "margin", "error left", "its error", "learns here", "note")
     ]
-    for row in plan(find_target(target, noise), **sizes).rows:
+    for row in plan(find_target(target, noise), **sizes, with_theory=True).rows:
         left = ("", "") if row.plateau is None else (row.plateau.value, row.plateau.error)
         table.append((row.algorithm, row.needs, row.margin, *left, row.here, row.note))
     return csv_text(table).encode()

@@ -36,7 +36,7 @@ def plan_script(target: str, noise: float | None, d: int, n: int | None, width: 
     return (
         _head("A plan")
         + f"target = {_target(target, noise)}\n"
-        + f"plan = gd.plan(target, d={d}, n={n}, width={width})\n"
+        + f"plan = gd.plan(target, d={d}, n={n}, width={width}, with_theory=True)\n"
         + "print(plan.summary())\n"
     )
 

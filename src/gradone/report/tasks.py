@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..algorithms import Algorithm, all_cards
 from ..base.children import Task
 from ..base.pool import Call
@@ -22,6 +24,9 @@ def tasks_of(found: Study) -> list[Task]:
     """All that children compute for a report; notes in the study what has no curve."""
     alone = cards_with_pictures(found)
     grid, points = coarse_places(found.target, found.analysis)
+    if found.plan is not None and found.axis == "alpha":
+        sizes = found.plan.sizes  # lines have a point there, so that the plan knows it too
+        grid = np.union1d(grid, [sizes.n / sizes.d])
     cards = [card for card in all_cards() if card.shown(found.target) == "first"]
     lined_up = line_up(
         found.target,

@@ -16,7 +16,9 @@ TITLES = [
     "Lazy is polynomial fitting", "One giant step", "The staircase", "Easy and hard",
     "Reuse breaks the curse", "Depth",
 ]  # fmt: skip
-LINES = "() => document.getElementById('tour-plot').data.map((one) => [one.name, one.x, one.y])"
+# What stands in the legend alone has no points.
+LINES = """() => document.getElementById('tour-plot').data
+  .filter((one) => one.x[0] !== null).map((one) => [one.name, one.x, one.y])"""
 
 
 def example(page: Any, number: int) -> list[list[Any]]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from ...base.estimate import Estimate
 from ...targets.hierarchy import HierarchicalTarget
 from ...targets.sampled import Sampled
 from ..correlation.leap import LeapRecord, leap_record
@@ -26,8 +28,9 @@ class Case:
         What is to be learned.
     sizes : Sizes
         d, n and width.
-    with_theory : bool
-        Whether theories are asked for the error at these sizes, which takes seconds.
+    with_theory : bool or mapping of str to Estimate
+        Whether theories are asked for the error at these sizes, which takes seconds; or these
+        errors by algorithm, where they are known.
 
     Examples
     --------
@@ -38,7 +41,7 @@ class Case:
 
     target: Sampled
     sizes: Sizes
-    with_theory: bool = False
+    with_theory: bool | Mapping[str, Estimate] = False
 
     @property
     def is_deep(self) -> bool:

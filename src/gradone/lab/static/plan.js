@@ -1,6 +1,6 @@
 // The plan: what each algorithm learns from given data, the one with the largest margin first.
 import { byId, debounced, element, say, scripted, tell } from "./dom.js";
-import { ask, offer } from "./server.js";
+import { ask, giveUp, offer } from "./server.js";
 import { change, onChange, state, targetQuery, touches } from "./state.js";
 
 const KEYS = ["d", "n", "width"];
@@ -27,6 +27,7 @@ async function plan() {
     table = byId("plan-table");
   const wrong = KEYS.map((key) => byId(`plan-${key}`)).find((field) => !field.checkValidity());
   table.classList.add("stale");
+  giveUp("plan theory");
   if (wrong) {
     tell(place, new Error(`${wrong.labels[0].firstChild.textContent.trim()}: ${wrong.validationMessage}`));
     return;
@@ -37,15 +38,18 @@ async function plan() {
     const found = await ask("plan", "/api/plan", query);
     show(found);
     table.classList.remove("stale");
-    say(
-      place,
-      `d = ${found.d}, n = ${found.n}, width ${found.width}: log n / log d = ${found.data_exponent.toPrecision(3)}`,
-    );
+    const sizes = `d = ${found.d}, n = ${found.n}, width ${found.width}: log n / log d = ${found.data_exponent.toPrecision(3)}`;
+    say(place, sizes);
     table.setAttribute("data-plan", JSON.stringify([state.target, found.d, found.n, found.width]));
     offer(byId("plan-links"), [
       ...["csv", "py", "html"].map((form) => [form, "/api/files/plan", { ...query, form }]),
-      ["json", "/api/plan", query],
+      ["json", "/api/plan", { ...query, theory: true }],
     ]);
+    if (found.rows.some((row) => !row.plateau)) {
+      say(place, `${sizes}. Computing errors from theory…`);
+      show(await ask("plan theory", "/api/plan", { ...query, theory: true }));
+      say(place, sizes);
+    }
   } catch (error) {
     tell(place, error);
   }

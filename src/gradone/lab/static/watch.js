@@ -144,6 +144,8 @@ async function start() {
   };
   forget();
   say(place, "Starting…");
+  byId("watch-columns").classList.add("results-first"); // on a phone: who has chosen waits for curves
+  place.scrollIntoView({ block: "nearest" });
   byId("start").disabled = true;
   byId("stop").disabled = false;
   try {
@@ -172,6 +174,7 @@ function forget() {
   byId("stop").disabled = true;
   byId("watch-progress").hidden = true;
   byId("watch-plot").removeAttribute("data-pieces");
+  byId("watch-columns").classList.remove("results-first");
   say(byId("watch-state"), "Choose algorithms and press Start.");
   redraw();
 }
@@ -200,6 +203,7 @@ async function attach(run) {
   fill(byId("seed-shown"), shown, state.shown);
   byId("seed-choice").hidden = asked.seeds === 1;
   byId("absent").replaceChildren();
+  byId("watch-columns").classList.add("results-first");
   byId("stop").disabled = false;
   source = new EventSource(`${path}/events`);
   source.addEventListener("message", (message) => hear(JSON.parse(message.data)));
