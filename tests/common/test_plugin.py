@@ -51,7 +51,7 @@ def check(folder: Path, work: Path) -> None:
     ]
 
 
-@pytest.mark.stat
+@pytest.mark.slow
 def test_the_entry_points_of_the_template_reach_every_surface(tmp_path):
     """As an installer would lay it out, without building."""
     settings = tomllib.loads((PLUGIN / "pyproject.toml").read_text())["project"]

@@ -125,7 +125,7 @@ def test_what_goes_wrong_is_told_with_the_name_and_the_step():
         monitor(3, np.eye(1, D))
 
 
-@pytest.mark.stat
+@pytest.mark.slow
 def test_a_watched_loop_agrees_with_the_engine():
     """One-pass SGD of one erf neuron in a loop and in order parameters: the same mean overlap.
 

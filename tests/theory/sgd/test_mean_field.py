@@ -10,6 +10,8 @@ from scipy.special import ndtr
 
 import gradone as gd
 from gradone.targets.activation import Activation
+from gradone.theory.sgd import _smoothed
+from gradone.theory.sgd._particle_kernels import _features
 from gradone.theory.sgd._smoothed import SmoothedActivation
 
 
@@ -46,13 +48,65 @@ def test_an_euler_rule_written_by_hand_tends_to_the_flow():
     assert (flow.test_mse_err < 1e-5).all()
 
 
+SINE = {"activation": "sin(z + pi/4)"}
+SPHERE = {"loss": "correlation", "geometry": "spherical", "train_readout": 0.0}
+DECAY = {"weight_decay": 0.1, "readout_decay": 0.05, "temperature": 0.1}
+
+
 @pytest.mark.parametrize(
-    ("readout", "time", "risk"),
-    [("signs", 40.0, 0.148), ("signs", 10.0, 0.172)],
-)
-def test_reference_values_of_the_limit(readout, time, risk):
-    flow = gd.predict("z1 + z1*z2", "mean_field", time=time, readout=readout)
-    assert float(flow.test_mse.item()) == pytest.approx(risk, abs=1e-3)
+    ("target", "settings", "risks", "tolerance"),
+    [
+        ("z1 + z1*z2", {}, {1: 1.52002, 2: 0.95691, 5: 0.27101, 10: 0.17194}, 1e-4),
+        ("z1 + z1*z2", {"train_readout": 0.0},
+         {1: 1.57053, 2: 1.20258, 5: 0.57342, 10: 0.30576}, 1e-4),
+        ("z1 + z1*z2", SPHERE, {1: 1.55125, 2: 1.22160, 4: 1.02901}, 1e-4),
+        ("z1 + z1*z2", DECAY, {1: 1.56888, 2: 1.10834, 5: 0.37798, 10: 0.25612}, 1e-4),
+        ("z1 + z1*z2", SINE, {1: 1.641093, 2: 1.206200, 5: 0.547360, 10: 0.352437}, 1e-5),
+        ("z1 + z1*z2 + z1*z2*z3", SINE, {2: 2.191917, 4: 1.501802}, 1e-5),
+    ],
+)  # fmt: skip
+def test_reference_values_of_the_limit(target, settings, risks, tolerance):
+    flow = gd.predict(target, "mean_field", time=list(risks), **settings)
+    assert flow.test_mse.values == pytest.approx(list(risks.values()), rel=tolerance)
+    assert (flow.test_mse_err < 1e-3 * flow.test_mse).all()
+
+
+def test_reference_values_of_the_neurons():
+    fixed = gd.predict("z1 + z1*z2", "mean_field", time=5.0, train_readout=0.0)
+    assert fixed.overlap.values[0, 1] == pytest.approx([1.54934, 0.90410], rel=1e-4)
+    assert fixed.orthogonal_norm.values[0, 1] == pytest.approx(0.84000, rel=1e-4)
+    wave = gd.predict("z1 + z1*z2 + z1*z2*z3", "mean_field", time=4.0, **SINE)
+    assert np.abs(wave.overlap.values[0, 1]) == pytest.approx([0.87337, 0.63378, 0.27214], rel=2e-5)
+
+
+TEXTS = ["relu(z)", "abs(z) - 0.5*sign(z - 0.2)", "erf(2*z - 0.3)", "cos(1.5*z) + 2*z - 1"]
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_compiled_means_are_those_of_a_fine_sum(text):
+    """Value and both derivatives, against a sum over the noise that knows the function alone."""
+    parts = SmoothedActivation(Activation(text)).parts
+    v, s, sigma = np.linspace(-4, 4, 41), 0.6, Activation(text)
+    found = np.empty((3, len(v)))
+    _features(v, s, *parts, *found)
+    g = (np.arange(200_001) - 100_000) * 1e-4
+    w = np.exp(-0.5 * g * g)
+    w /= w.sum()
+    values = np.array([sigma(x + s * g) for x in v])
+    wanted = values @ w, values @ (w * g) / s, values @ (w * (g * g - 1)) / s
+    assert found == pytest.approx(np.array(wanted), abs=2e-4)  # jumps: a node of the sum
+    smooth = SmoothedActivation(Activation(text))(v, np.array(s))
+    assert found == pytest.approx(np.array(smooth), abs=1e-10)
+
+
+def test_activations_without_a_compiled_form_have_the_same_flow(monkeypatch):
+    """The general solver, which sums over nodes in NumPy, against machine code."""
+    asked = {"time": [1.0, 4.0], "activation": "erf(z + 0.5)"}
+    fast = gd.predict("z1 + z1*z2", "mean_field", **asked)
+    monkeypatch.setattr(_smoothed, "_parts", lambda *_: None)
+    slow = gd.predict("z1 + z1*z2", "mean_field", **asked)
+    assert fast.test_mse.values == pytest.approx(slow.test_mse.values, rel=1e-6)
+    assert fast.overlap.values == pytest.approx(slow.overlap.values, abs=1e-6)
 
 
 def test_each_step_of_a_staircase_is_slower_than_the_one_before():

@@ -21,6 +21,8 @@ their span.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ...base.errors import BadData
@@ -134,8 +136,12 @@ class CovarianceField:
         dw = a[:, None] * self._rate * (curved[:, None] * w + along @ self._whiten - back)
         return np.concatenate([da, db, a * curved, dw.ravel()])
 
-    def readings(self, state: np.ndarray) -> dict[str, np.ndarray | float]:
-        """What a curve says about a state."""
+    def readings(self, states: np.ndarray) -> dict[str, np.ndarray]:
+        """What a curve says about states (times, ...)."""
+        rows = [self._reading(state) for state in states]
+        return {name: np.stack([row[name] for row in rows]) for name in rows[0]}
+
+    def _reading(self, state: np.ndarray) -> dict[str, Any]:
         a, b, H, w = self._parts(state)
         means, weight = _Means(self, b, H, w), self._shares * a
         square = weight @ means.pairs("value", "value") @ weight

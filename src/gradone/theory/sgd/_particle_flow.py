@@ -74,11 +74,10 @@ class ParticleFlow:
         field = self._field(shares, coarse)
         tolerance = self._tolerance * (10.0 if coarse else 1.0)
         states, latest = _states(field, field.state(start), self._times, tolerance)
-        readings = [field.readings(state) for state in states]
-        missing = len(self._times) - len(readings)
-        blank = {name: np.full(np.shape(value), np.nan) for name, value in readings[0].items()}
+        missing = len(self._times) - len(states)
         values = {
-            name: np.stack([row[name] for row in [*readings, *[blank] * missing]]) for name in blank
+            name: np.concatenate([known, np.full((missing, *known.shape[1:]), np.nan)])
+            for name, known in field.readings(states).items()
         }
         why = f"the weights grow without bound near time {latest:.4g}" if missing else ""
         return Solution(values, latest if missing else math.inf, why)
@@ -103,7 +102,13 @@ def _states(
     from scipy.integrate import solve_ivp
 
     limit = _GROWTH * float(first @ first)
-    latest = 0.0
+    latest, end = 0.0, float(times[-1])
+    if end == 0:
+        return np.repeat(first[None], len(times), axis=0), latest
+    if isinstance(field, Field):
+        known = field.integrated(first, times, tolerance, limit)
+        if known is not None:
+            return known
 
     def velocity(time: float, state: np.ndarray) -> np.ndarray:
         nonlocal latest
@@ -114,9 +119,6 @@ def _states(
         return limit - float(state @ state)
 
     leaves.terminal = True  # type: ignore[attr-defined]
-    end = float(times[-1])
-    if end == 0:
-        return np.repeat(first[None], len(times), axis=0), latest
     with np.errstate(over="ignore", invalid="ignore"):
         found = solve_ivp(
             velocity, (0.0, end), first, method="DOP853", t_eval=times,

@@ -6,7 +6,7 @@ the norm of the rest of its weights, which acts as Gaussian noise :math:`sG` of 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -117,17 +117,42 @@ class Field:
     ) -> None:
         self._z, self._weights, self._labels, self._noise = z, weights, labels, noise
         self._sigma, self._shares, self._motion = sigma, shares, motion
+        self._means = np.ascontiguousarray(z.T), weights, labels, np.asarray(shares, np.float64)
 
     def state(self, particles: Particles) -> np.ndarray:
         """Start as a vector."""
         return np.concatenate([part.ravel() for part in particles])
 
-    def readings(self, state: np.ndarray) -> dict[str, Any]:
-        """What a curve says about a state."""
-        a, b, u, s = particles = self._particles(state)
-        error = self._labels - self._features(particles)[0] @ (self._shares * a)
-        risk = float(self._weights @ error**2) + self._noise
-        return {"test_mse": risk, "overlap": u, "orthogonal_norm": s, "readout": a, "bias": b}
+    def readings(self, states: np.ndarray) -> dict[str, np.ndarray]:
+        """What a curve says about states (times, ...)."""
+        parts = [self._particles(state) for state in states]
+        if self._sigma.parts is None:
+            error = [self._labels - self._features(p)[0] @ (self._shares * p.a) for p in parts]
+            risk = np.square(error) @ self._weights
+        else:
+            from ._particle_kernels import risks
+
+            risk = risks(states, *self._means, *self._sigma.parts)
+        a, b, u, s = (np.stack(rows) for rows in zip(*parts, strict=True))
+        return {
+            "test_mse": risk + self._noise, "overlap": u, "orthogonal_norm": s, "readout": a,
+            "bias": b,
+        }  # fmt: skip
+
+    def integrated(
+        self, first: np.ndarray, times: np.ndarray, tolerance: float, limit: float
+    ) -> tuple[np.ndarray, float] | None:
+        """States at the times, as far as they exist, and the last time; None if not compiled."""
+        if self._sigma.parts is None:
+            return None
+        from ._particle_kernels import integrate
+
+        rates = np.array([float(getattr(self._motion, field.name)) for field in fields(Motion)])
+        found, done, last = integrate(
+            first, np.asarray(times, np.float64), tolerance, limit, *self._means, rates,
+            *self._sigma.parts,
+        )  # fmt: skip
+        return found[:done], last
 
     def velocity(self, state: np.ndarray) -> np.ndarray:
         """Time derivative of the state [MF-1]."""

@@ -112,7 +112,7 @@ class MeanField(Theory):
     answers = ("test_mse", "overlap", "orthogonal_norm", "readout", "bias", "share")
     axes = ("time",)
     may_be_zero = ("time",)
-    seconds = 0.2
+    seconds = 0.02
     regime = "width -> infinity, then d -> infinity, with steps so small that step times d -> 0"
     cites = ("rotskoff2018particles", "mei2018meanfield", "chizat2018global", "abbe2022merged")
     latent = True
