@@ -47,6 +47,7 @@ PLANTED: Mapping[str, Callable] = {
     "feature-spectrum": scaled("share_below", 0.9),
     "gradient-orientation": scaled("overlap", 1.2),
     "gradient-spike": scaled("cosine2", 1.3),
+    "hard-phase": scaled("overlap", 0.9),
     "kernel-spectrum-depth": scaled("level", 1.5),
     "learned-terms": scaled("excess_mse", 1.2),
     "residual-step": scaled("test_mse", 0.6, "simulation:dot_kernel_ridge"),

@@ -11,7 +11,7 @@ from ...analysis.analyze import analyze
 from ...base.estimate import Estimate
 from ...experiments.simulate import simulate
 from ...targets.target import Target
-from ...theory import amp_thresholds
+from ...theory import amp_thresholds, bayes_potential
 from .._checks import diagonal
 from .._verdict import found, mean_of, median_of, slope_of
 
@@ -97,3 +97,12 @@ def optimal(target: str, alpha: list[float]) -> xr.Dataset:
         alpha_algorithmic=float(best.alpha_algorithmic),
         hard_at=", ".join(hard) or "none",
     )
+
+
+def potential(target: str, alpha: float) -> xr.Dataset:
+    """Highest point of the free entropy over the overlap, its height, and the valley before it."""
+    overlaps = np.linspace(0, 0.99, 100)
+    values = bayes_potential(target, alpha=alpha, overlap=overlaps).free_entropy.values[0]
+    top = int(np.argmax(values))
+    valley = float(values[: top + 1].min())
+    return found(overlap=float(overlaps[top]), height=float(values[top]), valley=valley)
