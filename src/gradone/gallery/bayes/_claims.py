@@ -14,6 +14,7 @@ from ...targets.target import Target
 from ...theory import amp_thresholds, bayes_potential
 from .._checks import diagonal
 from .._verdict import found, mean_of, median_of, slope_of
+from .amp_iterations import half_overlap
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -70,21 +71,14 @@ def amp_run(target: str, alpha: float, d: int, replicates: int = 16) -> xr.Datas
     return found(overlap=mean_of(np.abs(diagonal(runs, "overlap_aligned"))[0].mean(-1)))
 
 
-def amp_iterations(target: str, alpha: float, sizes: list[int], replicates: int = 24) -> xr.Dataset:
-    """Iterations of AMP from a random start until the self-overlap is half of its last value."""
-    from ...learners import BayesAMP
-
-    # With a little noise no label is impossible, also in a small sample.
-    known, counts = Target(target, noise=0.01), np.empty((len(sizes), replicates))
-    for i, d in enumerate(sizes):
-        for seed in range(replicates):
-            sample = known.sample(n=round(alpha * d), d=d, seed=seed)
-            learner = BayesAMP(known, damping=0.0, restarts=0, random_state=seed)
-            history = learner.fit(sample.X, sample.y).history_
-            overlap = history.self_overlap.max("eigenvalue").values
-            counts[i, seed] = 1 + np.argmax(overlap >= overlap[-1] / 2)
-    # A few runs wait long near zero: their medians are compared, and every run counts.
-    medians = [median_of(one) for one in counts]
+def amp_iterations(
+    target: str, alpha: float, sizes: list[int], replicates: list[int]
+) -> xr.Dataset:
+    """Growth with log d of the iterations of AMP, from a random start to half of its overlap."""
+    medians = [
+        median_of(half_overlap(target, alpha, d, runs).iterations.values)
+        for d, runs in zip(sizes, replicates, strict=True)
+    ]
     return found(per_log_d=slope_of(np.log(sizes), medians), at_the_largest=medians[-1])
 
 

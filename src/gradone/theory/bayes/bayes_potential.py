@@ -57,14 +57,18 @@ def bayes_potential(target: Target | str, *, alpha: Any, overlap: Any) -> xr.Dat
     """
     import xarray as xr
 
-    target = as_target(target)
-    obstacle = posterior_obstacle(target)
+    known = as_target(target)
+    if not isinstance(known, Target):
+        raise OutOfRegime(
+            f"the potential covers the class Target, and this one is a {type(known).__name__}"
+        )
+    obstacle = posterior_obstacle(known)
     if obstacle:
         raise OutOfRegime(obstacle)
     alphas, overlaps = axis_values("alpha", alpha), np.atleast_1d(np.asarray(overlap, dtype=float))
     if overlaps.ndim != 1 or not ((overlaps >= 0) & (overlaps < 1)).all():
         raise BadData(f"overlaps must lie in [0, 1), got {overlap!r}")
-    evolution = FramedEvolution(target).inner
+    evolution = FramedEvolution(known).inner
     identity = np.eye(evolution.r)
     values, errors = np.empty((2, len(alphas), len(overlaps)))
     at = [evolution.averages(q * identity) for q in (0.0, *overlaps)]
