@@ -20,7 +20,7 @@ from math import comb
 
 import numpy as np
 
-from ._data import SplitData
+from ._data import SplitData, beats
 from ._hermite import HermiteFeatures
 from ._link import UNITS, Link
 
@@ -31,6 +31,8 @@ _MOST_BRANCHES, _MOST_FEATURES, _MOST_NUMBERS = 8, 2500, 2**26
 _ROWS_FOR_EACH = 4  # feature, of the highest degree that is used
 _THIRDS = 3  # parts of the rows held out
 _PATIENCE = 2  # branches more that do not help are the last ones tried
+_CLEAR = 1.0  # standard deviations by which a branch more must be better
+_STEPS_MORE = 4  # that do not help are the last ones made
 
 
 @dataclass(frozen=True)
@@ -109,20 +111,22 @@ def find_branches(
     if not degrees or len(data.y_held) < 3 * UNITS:
         return None
     starts = _starts(data, axes)
-    lowest, choice = np.inf, (degrees[0], 1, 0)
+    choice: tuple[int, int, int, np.ndarray] | None = None
     for degree in degrees:
         search = _Search.of(data, axes, degree, starts)
         least, least_k = np.inf, 1
         for k in range(1, search.start.shape[1] + 1):
-            errors = [float(np.mean(part**2)) for part in search.errors(k, search.fold == 0, rng)]
-            step = int(np.argmin(errors))
-            if errors[step] < least:
-                least, least_k = errors[step], k
+            step, errors = _best_step(search.errors(k, search.fold == 0, rng))
+            size = float(np.mean(errors**2))
+            if size < least:
+                least, least_k = size, k
             elif k - least_k >= _PATIENCE:
                 break
-            if errors[step] < lowest:
-                lowest, choice = errors[step], (degree, k, step)
-    degree, k, step = choice
+            # A branch more, or a higher degree, must be worth it: few rows choose.
+            if choice is None or beats(errors, choice[-1], _CLEAR):
+                choice = degree, k, step, errors
+    assert choice is not None
+    degree, k, step, _ = choice
     search = _Search.of(data, axes, degree, starts)
     fresh = np.empty(len(data.y_held))
     for third in range(_THIRDS):
@@ -132,6 +136,18 @@ def find_branches(
     branches = Branches.whitened(search.features, B, search.F)
     link = Link.fitted(branches(data.X_held).astype(np.float64), search.y_held, rng)
     return FoundBranches(branches, link, fresh)
+
+
+def _best_step(steps: Iterator[np.ndarray]) -> tuple[int, np.ndarray]:
+    """Number of the step after which the errors are smallest, and these errors."""
+    best, least, kept = 0, np.inf, np.zeros(0)
+    for step, errors in enumerate(steps):
+        size = float(np.mean(errors**2))
+        if size < least:
+            best, least, kept = step, size, errors
+        elif step - best >= _STEPS_MORE:
+            break
+    return best, kept
 
 
 def _starts(data: SplitData, axes: np.ndarray) -> np.ndarray:
@@ -207,9 +223,9 @@ class _Search:
         yield B
         for _ in range(_STEPS):
             link = Link.fitted(self._values(self.F_held[rows], B), self.y_held[rows], rng)
-            values, J = link.with_gradient(self._values(self.F, B))
+            values, J = link.with_gradient(self.F @ B.astype(self.F.dtype))
             pull = self.F.T @ ((self.y - values)[:, None] * J).astype(self.F.dtype)
-            curvature = J.T @ J / n + _DAMPING * np.eye(k)
+            curvature = (J.T @ J).astype(np.float64) / n + _DAMPING * np.eye(k)
             B = B + _SIZE * np.linalg.solve(curvature, pull.T.astype(np.float64) / n).T  # [LW-6]
             yield B
 

@@ -50,9 +50,12 @@ class Link:
 
     def _ramps(self, H: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Standardized variables, arguments of the ramps, and their rounded sizes."""
-        standard = (H - self.center) / self.scale
-        u = standard @ self.directions.T + self.offsets
-        return standard, u, np.sqrt(u * u + _ROUNDING**2)
+        dtype = H.dtype
+        standard = (H - self.center.astype(dtype)) / self.scale.astype(dtype)
+        u = standard @ self.directions.T.astype(dtype) + self.offsets.astype(dtype)
+        size = u * u
+        size += _ROUNDING**2
+        return standard, u, np.sqrt(size, out=size)
 
     def _columns(self, H: np.ndarray) -> np.ndarray:
         standard, u, size = self._ramps(H)
@@ -65,8 +68,10 @@ class Link:
     def with_gradient(self, H: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Values (n,) and gradients (n, k)."""
         standard, u, size = self._ramps(H)
-        ramps, rest = self.coefficients[:UNITS], self.coefficients[UNITS:]
-        values = (u + size) @ (ramps / 2) + standard @ rest[:-1] + rest[-1]
-        slopes = (u / size) @ (ramps[:, None] * self.directions / 2)
-        slopes += ramps @ self.directions / 2 + rest[:-1]
-        return values, slopes / self.scale
+        c, directions = self.coefficients.astype(H.dtype), self.directions.astype(H.dtype)
+        ramps, rest = c[:UNITS], c[UNITS:]
+        values = u @ (ramps / 2) + size @ (ramps / 2) + standard @ rest[:-1] + rest[-1]
+        np.divide(u, size, out=u)
+        slopes = u @ (ramps[:, None] * directions / 2)
+        slopes += ramps @ directions / 2 + rest[:-1]
+        return values, slopes / self.scale.astype(H.dtype)

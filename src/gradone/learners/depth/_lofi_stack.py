@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ._data import SplitData
+from ._lofi_branches import BranchLevel, BranchReadout, branch_levels
 from ._lofi_kernel import RIDGES, KernelReadout
 from ._lofi_layers import Directions, Layer, directions_layer, fitted_layer, products_layer
 from ._lofi_ramps import Ramps
@@ -138,14 +140,14 @@ class StackModel:
         Layers that are used.
     width : int
         Features of that depth that are used.
-    readout : Readout or KernelReadout
+    readout : Readout, KernelReadout or BranchReadout
         Function of them.
     """
 
     stack: Stack
     depth: int
     width: int
-    readout: Readout | KernelReadout
+    readout: Readout | KernelReadout | BranchReadout
 
     @property
     def weights(self) -> list[np.ndarray]:
@@ -230,21 +232,41 @@ def chosen_stack(
         H = stack(X_held, depth)
         for count in range(1, len(level.blocks) + 1):
             candidates.append(_candidate(level, depth, count, (Y, H, Y_held), settings, rng))
-        linear = RidgePath.of(lambda rows: rows, level.rows, Y)(H)
-        fit = np.argmin(((linear - Y_held[:, None]) ** 2).mean(axis=(0, 2)))
-        probes.append(linear[:, fit])
+        probes.append(_probe(level.rows, Y, H, Y_held))
     sizes = [float(np.mean(candidate.errors**2)) for candidate in candidates]
     best = candidates[int(np.argmin(sizes))]
     depth_errors = [
         min(size for size, one in zip(sizes, candidates, strict=True) if one.depth == depth)
         for depth in range(len(levels))
     ]
+    if settings.layers > 1 and stack.skip and len(levels) > 1 and Y.shape[1] == 1:
+        data = SplitData(levels[1].rows, Y[:, 0], stack(X_held, 1), Y_held[:, 0])
+        found = branch_levels(data, settings.layers - 1, best.errors[:, 0], rng)
+        if found:
+            probes[2:] = [_probe(level.rows, Y, level.held, Y_held) for level in found]
+            depth_errors[2:] = [float(np.mean(level.errors**2)) for level in found]
+            errors = found[-1].errors[:, None]
+            return Chosen(_branch_model(stack, found[-1]), errors, depth_errors, probes)
     everything = replace(settings, layers=best.depth)
     X_all, Y_all = np.concatenate([X, X_held]), np.concatenate([Y, Y_held])
     stack, levels = learn_stack(X_all, all_scores, everything, rng)
     depth = len(stack.layers)  # with the last rows fewer layers may be found
     model = _model(stack, levels[depth], depth, best, Y_all, settings, rng)
     return Chosen(model, best.errors, depth_errors, probes)
+
+
+def _probe(rows: np.ndarray, Y: np.ndarray, H: np.ndarray, Y_held: np.ndarray) -> np.ndarray:
+    """Outputs (n_held, s) at held-out features H of the best linear fit on features (n, k)."""
+    linear = RidgePath.of(lambda features: features, rows, Y)(H)
+    best = np.argmin(((linear - Y_held[:, None]) ** 2).mean(axis=(0, 2)))
+    found: np.ndarray = linear[:, best]
+    return found
+
+
+def _branch_model(stack: Stack, level: BranchLevel) -> StackModel:
+    """Branches above the first layer; their link has seen rows that they have not."""
+    whole = Stack((stack.layers[0], *level.layers), skip=False)
+    return StackModel(whole, len(whole.layers), level.rows.shape[1], level.readout)
 
 
 def _candidate(

@@ -33,7 +33,9 @@ class NeuralLoFi(FilterLearner, DeepLearner):
     label by the layer below it, out of fold, as a feature. What is already explained is taken off
     the labels and its exact mean put back [LW-8], which lowers the noise and finds directions with
     fewer samples. A ridge fit on random ramps reads the last layer; how many layers are used is
-    chosen on rows held out, and then all rows are fitted.
+    chosen on rows held out, and then all rows are fitted. With rows enough, layers above the first
+    may instead be branches of the directions, improved by steps on residuals [LW-6] and read by
+    their link, if that predicts the rows held out better.
 
     Parameters
     ----------
@@ -64,18 +66,20 @@ class NeuralLoFi(FilterLearner, DeepLearner):
         Layers of filters that are used; 0 if the inputs themselves predict best.
     filters_ : list of array (k, P)
         Filters of every layer. Those of the first are directions, in units of the standardized
-        features. A layer that only adds the fit of the one below has none.
+        features. A layer that only adds the fit of the one below has none; branches are rows of
+        coefficients of whitened products.
     eigenvalues_, ratios_ : list of ndarray (s, P)
         For every layer and function T of the label, the eigenvalues of [NL-0] after the correction,
-        and the same over the end of the bulk on their side; the furthest outside first.
+        and the same over the end of the bulk on their side; the furthest outside first. Empty for
+        layers of branches, which are no eigenvectors.
     edges_ : list of ndarray (s, 2)
         Ends of the bulk, lower and upper.
     residual_shares_ : ndarray (rounds, s)
         Share of the variance of T(y) that is not explained, after each round of the correction;
         empty where nothing was found or the inputs are far from Gaussian.
-    probe_scores_ : ndarray (layers + 1,)
+    probe_scores_ : ndarray (depths,)
         :math:`R^2` of a linear fit on the features of every depth from 0, on the rows held out.
-    depth_scores_ : ndarray (layers + 1,)
+    depth_scores_ : ndarray (depths,)
         The same of the full readout, by which the depth was chosen.
     weights_, directions_ : array (k, d)
         Filters of the first layer on the inputs, and orthonormal rows with their span; of the
