@@ -104,6 +104,9 @@ def relu_layer(
         rows += [slope[None] / (np.linalg.norm(slope) or 1.0), vectors.T[order]]
     filters = np.concatenate(rows)
     H = Z @ filters.T.astype(Z.dtype)
+    # Rows of mean square 1: layers that are joined count alike.
+    norm = math.sqrt(float(np.mean(np.einsum("nk,nk->n", H, H)))) or 1.0
+    filters, H = filters / norm, H / np.asarray(norm, H.dtype)
     layer = ReluFilters(mean, frozen, center, filters, H.std(axis=0, dtype=np.float64), spectra)
     return layer, H
 

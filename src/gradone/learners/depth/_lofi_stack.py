@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -55,18 +55,18 @@ class Level(NamedTuple):
 
 @dataclass(frozen=True)
 class Stack:
-    """Layers, each a function of the one below it, and above the second of the first as well.
+    """Layers, each a function of the one below it and of what is joined to it.
 
     Parameters
     ----------
     layers : tuple of Layer
         From the inputs upwards.
-    skip : bool
-        Whether the features of the first layer are joined to those of the others.
+    joined : {"nothing", "first", "all"}
+        Features that are joined to those of a layer: those of the first layer, or of all below.
     """
 
     layers: tuple[Layer, ...]
-    skip: bool
+    joined: Literal["nothing", "first", "all"]
 
     def __call__(self, X: np.ndarray, depth: int) -> np.ndarray:
         """Features (n, k) that the readout of a depth sees; of depth 0 the inputs."""
@@ -75,7 +75,8 @@ class Stack:
         first = H = self.layers[0](X)
         for layer in self.layers[1:depth]:
             own = layer(H)
-            H = np.concatenate([own, first], axis=1) if self.skip else own
+            more = {"nothing": [], "first": [first], "all": [H]}[self.joined]
+            H = np.concatenate([own, *more], axis=1)
         return H
 
 
@@ -101,20 +102,23 @@ def learn_stack(
                 levels[-1].rows, T, settings.keep or 1, settings.n_features, rng
             )
             layers.append(filters)
-            levels.append(Level(H, [filters.weights]))
-        return Stack(tuple(layers), skip=False), levels
+            below = levels[1:][-1:]
+            H = np.concatenate([H, *(level.rows for level in below)], axis=1)
+            weights = [filters.weights, *(level.blocks[0] for level in below)]
+            levels.append(Level(H, [np.concatenate(weights)]))
+        return Stack(tuple(layers), "all"), levels
     if not settings.layers:
-        return Stack((), skip=True), levels
+        return Stack((), "first"), levels
     first, Z = directions_layer(X, T, settings.rounds, settings.keep, rng)
     if not len(first.weights):
-        return Stack((), skip=True), levels
+        return Stack((), "first"), levels
     layers.append(first)
     levels.append(Level(Z, [first.weights]))
     while len(layers) < settings.layers and len(X) >= _LEAST_ROWS:
         layer, own = _above(levels, T, settings, len(first.shares) > 0, rng)
         layers.append(layer)
         levels.append(Level(np.concatenate([own, Z], axis=1), [layer.weights, first.weights]))
-    return Stack(tuple(layers), skip=True), levels
+    return Stack(tuple(layers), "first"), levels
 
 
 def _above(
@@ -239,7 +243,7 @@ def chosen_stack(
         min(size for size, one in zip(sizes, candidates, strict=True) if one.depth == depth)
         for depth in range(len(levels))
     ]
-    if settings.layers > 1 and stack.skip and len(levels) > 1 and Y.shape[1] == 1:
+    if not settings.relu and settings.layers > 1 and len(levels) > 1 and Y.shape[1] == 1:
         data = SplitData(levels[1].rows, Y[:, 0], stack(X_held, 1), Y_held[:, 0])
         found = branch_levels(data, settings.layers - 1, best.errors[:, 0], rng)
         if found:
@@ -265,7 +269,7 @@ def _probe(rows: np.ndarray, Y: np.ndarray, H: np.ndarray, Y_held: np.ndarray) -
 
 def _branch_model(stack: Stack, level: BranchLevel) -> StackModel:
     """Branches above the first layer; their link has seen rows that they have not."""
-    whole = Stack((stack.layers[0], *level.layers), skip=False)
+    whole = Stack((stack.layers[0], *level.layers), "nothing")
     return StackModel(whole, len(whole.layers), level.rows.shape[1], level.readout)
 
 

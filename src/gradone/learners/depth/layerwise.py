@@ -156,7 +156,7 @@ class Layerwise(DeepLearner):
         layers_of,
     )
 
-    numerics = 2  # the first stage is corrected
+    numerics = 3  # branches are chosen with care for few rows
     _falls_back_on_kernel = True
 
     def __init__(

@@ -42,7 +42,7 @@ class NeuralLoFi(FilterLearner, DeepLearner):
     layers : int
         Largest number of layers of filters.
     lift : {"auto", "inputs", "relu"}
-        ``"inputs"``: as above. ``"relu"``, for images: every layer filters random ramps of the one
+        ``"inputs"``: as above. ``"relu"``, for images: every layer filters random ramps of those
         below it, without whitening. ``"auto"``: ``"inputs"`` where the inputs have about as
         many independent directions as columns.
     keep : int, optional

@@ -36,7 +36,7 @@ class NeuralLoFiClassifier(FilterLearner, ClassLearner, BaseEstimator):
         Largest number of layers of filters.
     lift : {"auto", "inputs", "relu"}
         ``"inputs"``: filters of whitened inputs, then of products of them. ``"relu"``, for images:
-        every layer filters random ramps of the one below it, without whitening. ``"auto"``:
+        every layer filters random ramps of those below it, without whitening. ``"auto"``:
         ``"inputs"`` where the inputs have about as many independent directions as columns.
     keep : int, optional
         Filters of a layer: of the first one for ``"inputs"``. None: those beyond the edges of the
