@@ -150,6 +150,9 @@ class ChannelAverages:
         """Averages at `M` with all corrections, and what each source of error changes in them."""
         rules = Rule(), Rule(stretch=_WIDER), Rule(merge=True), Rule(fewer=True)
         plain, wide, rough, fewer = (self._averages(M, rule) for rule in rules)
+        # What a narrow posterior leaves open, and its error, vanish together.
+        widest = float(1 - np.linalg.eigvalsh(M)[0])
+        power = self._power * min(widest / self._narrowest(self._place(M)), 1.0)
         count = len(self._blocks)
         blocks = [self._averages(M, Rule(block=i)) for i in self._blocks]
         noise = scaled(_sum(blocks).plus(plain, -count), self._squared_noise / count)
@@ -165,9 +168,9 @@ class ChannelAverages:
             ),
             self._of_known(M),
             Averages(0 * M, self.labels.log_density[1], 0.0),
-            Averages(0 * M, _EVIDENCE_ERROR, _POWER_ERROR * self._power)
+            Averages(0 * M, _EVIDENCE_ERROR, _POWER_ERROR * power)
             if self.labels.knots.size
-            else Averages(0 * M, 0.0, 1e-5 * self._power),
+            else Averages(0 * M, 0.0, 1e-5 * power),
         ]
         return plain.plus(noise, -1.0), sources
 

@@ -13,6 +13,7 @@ from ...channels.rules import channel_averages
 from ...targets.rotations import symmetric_basis
 from ...targets.target import Target
 from ._climb import Climb, climb
+from ._enclosure import enclosure
 from ._state_evolution import overlap_step
 
 UNLEARNED = 1e-4  # overlaps below it belong to directions that are not learned
@@ -22,6 +23,7 @@ _ROUGH = 1e-5  # residual that ends a climb before Newton's steps
 _CLOSE = 0.03  # what comes so close to turning out otherwise is not decided by a coarse climb
 _NEAR = 0.05  # farthest that the end of a climb may be from the fixed point, as a share of the room
 _NEWTON_STEPS = 6
+_SECANT = 1e-4  # shortest step along which the map tells its own derivative
 _ALMOST_KNOWN = 0.995  # overlap of an informed start
 _RATE_ERROR = 0.01
 _LEAST_ERROR = 5e-5  # relative, of a growth rate
@@ -226,11 +228,14 @@ class StateEvolution:
         best, sources = self.channel.estimate(M)
         correction = best.plus(self.averages(M), -1.0)
         derivative = self._derivative(M, alpha, basis)
-        solve = np.linalg.pinv(np.eye(len(basis)) - derivative)
-        step = np.full(len(basis), np.inf)
+        step, image = np.full(len(basis), np.inf), np.zeros(len(basis))
         for _ in range(_NEWTON_STEPS):
             J = self.averages(M).information + correction.information
-            step = solve @ np.tensordot(basis, overlap_step(J, alpha) - M, axes=2)
+            before, image = image, np.tensordot(basis, overlap_step(J, alpha), axes=2)
+            if _SECANT < np.abs(step).max(initial=0.0) < np.inf:
+                derivative = _updated(derivative, step, image - before)
+            residual = image - np.tensordot(basis, M, axes=2)
+            step = np.linalg.pinv(np.eye(len(basis)) - derivative) @ residual
             shift = np.tensordot(step, basis, axes=1)
             if coarse and np.abs(M + shift - found.M).max() > _NEAR * _room(found.M):
                 return None
@@ -238,9 +243,6 @@ class StateEvolution:
             if np.abs(step).max(initial=0.0) < TOLERANCE:
                 break
         derivative = self._derivative(M, alpha, basis)
-        rate = float(np.abs(np.linalg.eigvals(derivative)).max(initial=0.0))
-        if coarse and rate > 1 - _CLOSE:
-            return None
         solve = np.linalg.pinv(np.eye(len(basis)) - derivative)
         left = np.eye(self.r) - M
         spread = [
@@ -248,19 +250,23 @@ class StateEvolution:
             for source in sources
         ]
         error = np.sum(spread, axis=0) + np.abs(solve) @ (np.abs(step) + TOLERANCE)
-        errors = total(sources)
-        at = self.averages(M).plus(correction)
-        missing = 1 - np.linalg.eigvalsh(M)
-        missing = missing[missing <= 1 - PERFECT]
-        size = float(np.concatenate([error, missing]).max(initial=TOLERANCE))
-        known = missing.size == self.r  # then the label is known, up to its noise
+        overlaps, Q = np.linalg.eigh(M)
+        along = error @ np.abs(np.einsum("kij,ia,ja->ka", basis, Q, Q))
+        along = np.where(overlaps < PERFECT, along, 1 - overlaps)
+        enclosed = enclosure(self._shifted(found.M, alpha, best, sources), M, along)
+        ends = [np.tensordot(basis, end, axes=2) for end in enclosed.ends]
+        images = [np.tensordot(basis, self.step(end, alpha), axes=2) for end in enclosed.ends]
+        rough = _rate(derivative)
+        if np.abs(ends[0] - ends[1]).max(initial=0.0) > _SECANT:
+            derivative = _updated(derivative, ends[0] - ends[1], images[0] - images[1])
+        rate = _rate(derivative)
+        if coarse and rate > 1 - _CLOSE:
+            return None
+        errors, at, size = total(sources), self.averages(M).plus(correction), enclosed.error
         at_error = errors._replace(
             log_evidence=errors.log_evidence + size * float(np.abs(at.information).sum()) / 2,
-            test_mse=abs(at.test_mse - self.target.noise)
-            if known
-            else errors.test_mse + size * self._slope(M, at),
+            test_mse=errors.test_mse + size * self._slope(M, at),
         )
-        at = at._replace(test_mse=max(at.test_mse, self.target.noise))  # noise is never predicted
         status = (
             "converged"
             if found.converged
@@ -268,8 +274,22 @@ class StateEvolution:
             f"{alpha:g}: a deviation shrinks by {rate:.4f} per iteration; near a threshold that is "
             "slow"
         )
-        rate_error = _RATE_ERROR * rate + size / max(1e-3, 1 - rate)
+        rate_error = abs(rate - rough) + _RATE_ERROR * rate + size
         return FixedPoint(M, size, at, at_error, rate, rate_error, count, found.converged, status)
+
+    def _shifted(
+        self, M: np.ndarray, alpha: float, best: Averages, sources: list[Averages]
+    ) -> Callable[[np.ndarray, int], np.ndarray]:
+        """The map made larger or smaller by its error at M, as a share of the information."""
+        inverse = _root(self.averages(M).information, -0.5)
+        error = np.sum([_root(s.information @ s.information.T, 0.5) for s in sources], axis=0)
+        shares = {k: inverse @ (best.information + k * error) @ inverse for k in (1, -1)}
+
+        def step(at: np.ndarray, sign: int) -> np.ndarray:
+            root = _root(self.averages(at).information, 0.5)
+            return overlap_step(root @ shares[sign] @ root, alpha)
+
+        return step
 
     def _derivative(self, M: np.ndarray, alpha: float, basis: np.ndarray) -> np.ndarray:
         """Derivative [SE-4] of the map in a basis of symmetric matrices."""
@@ -287,6 +307,23 @@ class StateEvolution:
         size = 0.05 * _room(M)
         there = self.averages(_inside(M - size * rows.T @ rows))
         return abs(there.test_mse - self.averages(M).test_mse) / size
+
+
+def _updated(derivative: np.ndarray, step: np.ndarray, change: np.ndarray) -> np.ndarray:
+    """Derivative that tells, along a step, what the map itself has done (Broyden)."""
+    return derivative + np.outer(change - derivative @ step, step) / (step @ step)
+
+
+def _rate(derivative: np.ndarray) -> float:
+    """Largest factor by which a deviation changes."""
+    return float(np.abs(np.linalg.eigvals(derivative)).max(initial=0.0))
+
+
+def _root(A: np.ndarray, power: float) -> np.ndarray:
+    """Power of a symmetric matrix on the directions on which it is not zero."""
+    sizes, Q = np.linalg.eigh(A)
+    seen = sizes > 1e-13 * max(sizes[-1], 1e-300)
+    return (Q[:, seen] * sizes[seen] ** power) @ Q[:, seen].T
 
 
 def _learned(M: np.ndarray) -> np.ndarray:
