@@ -32,6 +32,7 @@ from .moments import (
     growth_matrix,
     information_sums,
     invariant_maps,
+    matrix_power,
     products,
     response_matrix,
     scaled,
@@ -158,7 +159,7 @@ class ChannelAverages:
         noise = scaled(_sum(blocks).plus(plain, -count), self._squared_noise / count)
         sources = [
             noise,
-            Averages(*(np.std(parts, axis=0, ddof=1) for parts in zip(*blocks, strict=True))),
+            _spread(blocks),
             scaled(wide.plus(plain, -1.0), 0.2),
             scaled(rough.plus(plain, -1.0), self._slice_error),
             scaled(fewer.plus(plain, -1.0), 3.0),
@@ -470,3 +471,11 @@ def _sum(parts: list[Averages]) -> Averages:
     for part in parts[1:]:
         found = found.plus(part)
     return found
+
+
+def _spread(parts: list[Averages]) -> Averages:
+    """Standard deviations; of a matrix, the root of its mean square, along whichever direction."""
+    J, *numbers = (np.array(values) for values in zip(*parts, strict=True))
+    away = J - J.mean(axis=0)
+    evidence, mse = (float(np.std(values, ddof=1)) for values in numbers)
+    return Averages(matrix_power((away @ away).sum(axis=0) / (len(J) - 1), 0.5), evidence, mse)

@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...targets.target import Target
+from .moments import matrix_power
 from .slices import Labels
 
 _STEP = 1e-6  # of the differences
@@ -79,9 +80,8 @@ class LinearLabels:
         if not is_known:
             J = np.eye(len(Q)) if self._noise else np.diag(1 / variances)
         has_slopes = len(s) > 0 and not self._has_jumps
-        sizes, axes = np.linalg.eigh(J)
         return Units(
-            (axes * np.sqrt(sizes)) @ axes.T,
+            matrix_power(J, 0.5),
             float(self._weight @ s) if has_slopes else float(width.max()),
             -float(self._weight @ np.log(s + self._noise)) / 2,
             np.array(

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...analysis.queries.operators import operator_on_symmetric
-from ...channels.averages.moments import PERFECT, Averages, total
+from ...channels.averages.moments import PERFECT, Averages, matrix_power, total
 from ...channels.rules import channel_averages
 from ...targets.rotations import symmetric_basis
 from ...targets.target import Target
@@ -263,9 +263,14 @@ class StateEvolution:
         if coarse and rate > 1 - _CLOSE:
             return None
         errors, at, size = total(sources), self.averages(M).plus(correction), enclosed.error
+        slopes = [
+            abs(self.averages(end).test_mse - self.averages(M).test_mse) / np.abs(end - M).max()
+            for end in enclosed.ends
+            if (end != M).any()
+        ]
         at_error = errors._replace(
             log_evidence=errors.log_evidence + size * float(np.abs(at.information).sum()) / 2,
-            test_mse=errors.test_mse + size * self._slope(M, at),
+            test_mse=errors.test_mse + size * max(slopes, default=0.0),
         )
         status = (
             "converged"
@@ -281,12 +286,14 @@ class StateEvolution:
         self, M: np.ndarray, alpha: float, best: Averages, sources: list[Averages]
     ) -> Callable[[np.ndarray, int], np.ndarray]:
         """The map made larger or smaller by its error at M, as a share of the information."""
-        inverse = _root(self.averages(M).information, -0.5)
-        error = np.sum([_root(s.information @ s.information.T, 0.5) for s in sources], axis=0)
+        inverse = matrix_power(self.averages(M).information, -0.5)
+        error = np.sum(
+            [matrix_power(s.information @ s.information.T, 0.5) for s in sources], axis=0
+        )
         shares = {k: inverse @ (best.information + k * error) @ inverse for k in (1, -1)}
 
         def step(at: np.ndarray, sign: int) -> np.ndarray:
-            root = _root(self.averages(at).information, 0.5)
+            root = matrix_power(self.averages(at).information, 0.5)
             return overlap_step(root @ shares[sign] @ root, alpha)
 
         return step
@@ -299,15 +306,6 @@ class StateEvolution:
         inner = left @ basis @ left
         return alpha * np.einsum("ajk,ijkl,bil->ba", basis, self.channel.responses(M), inner)
 
-    def _slope(self, M: np.ndarray, at: Averages) -> float:
-        """How fast the error of labels falls with the overlap of what is learned."""
-        rows = _learned(M)
-        if not len(rows):
-            return 0.0
-        size = 0.05 * _room(M)
-        there = self.averages(_inside(M - size * rows.T @ rows))
-        return abs(there.test_mse - self.averages(M).test_mse) / size
-
 
 def _updated(derivative: np.ndarray, step: np.ndarray, change: np.ndarray) -> np.ndarray:
     """Derivative that tells, along a step, what the map itself has done (Broyden)."""
@@ -317,13 +315,6 @@ def _updated(derivative: np.ndarray, step: np.ndarray, change: np.ndarray) -> np
 def _rate(derivative: np.ndarray) -> float:
     """Largest factor by which a deviation changes."""
     return float(np.abs(np.linalg.eigvals(derivative)).max(initial=0.0))
-
-
-def _root(A: np.ndarray, power: float) -> np.ndarray:
-    """Power of a symmetric matrix on the directions on which it is not zero."""
-    sizes, Q = np.linalg.eigh(A)
-    seen = sizes > 1e-13 * max(sizes[-1], 1e-300)
-    return (Q[:, seen] * sizes[seen] ** power) @ Q[:, seen].T
 
 
 def _learned(M: np.ndarray) -> np.ndarray:
