@@ -26,6 +26,7 @@ _NEWTON_STEPS = 6
 _SECANT = 1e-4  # shortest step along which the map tells its own derivative
 _ALMOST_KNOWN = 0.995  # overlap of an informed start
 _RATE_ERROR = 0.01
+_VAGUE = 0.02  # error of an overlap that is worth a sentence
 _LEAST_ERROR = 5e-5  # relative, of a growth rate
 
 
@@ -192,7 +193,7 @@ class StateEvolution:
                 lambda at: P @ self.step(at, alpha, coarse=coarse) @ P, M, tolerance=tolerance
             )
             M, count = _without_unlearned(found.M), count + found.n_iter
-            if found.narrow < narrow:
+            if found.narrow < narrow or narrow_at is None:
                 narrow, narrow_at = found.narrow, found.narrow_at
             reached = found._replace(M=M, n_iter=count, narrow_at=narrow_at)
             overlaps, Q = np.linalg.eigh(M + np.eye(self.r) - P)
@@ -242,7 +243,6 @@ class StateEvolution:
             M, count = _inside(M + shift), count + 1
             if np.abs(step).max(initial=0.0) < TOLERANCE:
                 break
-        derivative = self._derivative(M, alpha, basis)
         solve = np.linalg.pinv(np.eye(len(basis)) - derivative)
         left = np.eye(self.r) - M
         spread = [
@@ -253,19 +253,23 @@ class StateEvolution:
         overlaps, Q = np.linalg.eigh(M)
         along = error @ np.abs(np.einsum("kij,ia,ja->ka", basis, Q, Q))
         along = np.where(overlaps < PERFECT, along, 1 - overlaps)
-        enclosed = enclosure(self._shifted(found.M, alpha, best, sources), M, along)
-        ends = [np.tensordot(basis, end, axes=2) for end in enclosed.ends]
-        images = [np.tensordot(basis, self.step(end, alpha), axes=2) for end in enclosed.ends]
+        around = enclosure(self._shifted(found.M, alpha, best, sources), M, along)
+        ends = [np.tensordot(basis, end, axes=2) for end in around]
+        images = [np.tensordot(basis, self.step(end, alpha), axes=2) for end in around]
         rough = _rate(derivative)
         if np.abs(ends[0] - ends[1]).max(initial=0.0) > _SECANT:
             derivative = _updated(derivative, ends[0] - ends[1], images[0] - images[1])
         rate = _rate(derivative)
         if coarse and rate > 1 - _CLOSE:
             return None
-        errors, at, size = total(sources), self.averages(M).plus(correction), enclosed.error
+        errors, at, size = (
+            total(sources),
+            self.averages(M).plus(correction),
+            max(float(np.abs(end - M).max()) for end in around),
+        )
         slopes = [
             abs(self.averages(end).test_mse - self.averages(M).test_mse) / np.abs(end - M).max()
-            for end in enclosed.ends
+            for end in around
             if (end != M).any()
         ]
         at_error = errors._replace(
@@ -279,6 +283,11 @@ class StateEvolution:
             f"{alpha:g}: a deviation shrinks by {rate:.4f} per iteration; near a threshold that is "
             "slow"
         )
+        if size > _VAGUE:
+            status += (
+                f"; the overlap is known up to {size:.2g} only: errors of the integrals grow where "
+                f"the iteration hardly contracts (by {rate:.3f} here)"
+            )
         rate_error = abs(rate - rough) + _RATE_ERROR * rate + size
         return FixedPoint(M, size, at, at_error, rate, rate_error, count, found.converged, status)
 
