@@ -13,7 +13,14 @@ from gradone.experiments._common_quantities import common_quantities
 
 @pytest.mark.stat
 @pytest.mark.parametrize(
-    "name", ["sgd", "extragradient", pytest.param("normalized_sgd", marks=pytest.mark.slow)]
+    "name",
+    [
+        *("sgd", "extragradient"),
+        *(
+            pytest.param(name, marks=pytest.mark.slow)
+            for name in ("normalized_sgd", "momentum_sgd", "sign_sgd")
+        ),
+    ],
 )
 def test_exact_sgd_follows_its_flow(name):
     """Would catch: a step or a time that is wrong by a factor of two, which moves the first
@@ -52,7 +59,10 @@ def test_giant_steps_of_a_network_follow_their_limit():
     "name",
     [
         *("sgd", "extragradient", "reused_batch"),
-        *(pytest.param(name, marks=pytest.mark.slow) for name in ("normalized_sgd", "huber_sgd")),
+        *(
+            pytest.param(name, marks=pytest.mark.slow)
+            for name in ("normalized_sgd", "huber_sgd", "momentum_sgd", "sign_sgd")
+        ),
     ],
 )
 def test_a_theory_has_the_step_that_its_engine_chooses(name):

@@ -17,7 +17,8 @@ TARGET = gd.Target("tanh(2*z)", noise=0.1)
 DEEP = gd.Sight(outer="tanh(3*h)", inner="He2(z)/2 + He3(z)/6", exponent=0.5)
 D, ALPHA = 100, 3.0
 BOTH = [card for card in all_cards() if card.theory and (card.learner or card.engine)]
-ONE_PASS = {"sgd": D, "extragradient": D, "huber_sgd": D, "normalized_sgd": np.sqrt(D)}
+OPTIMIZERS = ("huber_sgd", "momentum_sgd", "normalized_sgd", "sign_sgd")
+ONE_PASS = dict.fromkeys(("sgd", "extragradient", *OPTIMIZERS), D) | {"normalized_sgd": np.sqrt(D)}
 
 
 def target_of(card):
@@ -60,7 +61,7 @@ def simulated_settings(card, monkeypatch):
     return found
 
 
-SLOW = ("bayes_amp", "extragradient", "huber_sgd", "normalized_sgd")  # compiled, or long
+SLOW = ("bayes_amp", "extragradient", *OPTIMIZERS)  # compiled, or long
 
 
 def each(cards):

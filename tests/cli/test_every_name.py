@@ -28,9 +28,11 @@ NEEDED = {
 }
 TABLES = ("feature_classifier", "feature_regressor", "table_classifier", "table_regressor")
 DEEP = ("depth", "layerwise", "neural_lofi", "two_layers")
+OPTIMIZERS = ("huber_sgd", "momentum_sgd", "normalized_sgd", "sign_sgd")
 DEAR = (
     *("bayes_amp", "bayes_optimal", "feature_spectrum", "sgd_flow", "sgd", "extragradient"),
-    *("one_step", "giant_step", "giant_steps", "normalized_sgd", "huber_sgd"),
+    *("one_step", "giant_step", "giant_steps"),
+    *OPTIMIZERS,
 )
 # What starts child processes takes some seconds.
 CHEAP_TOGETHER = ("random_features", "save")
@@ -75,7 +77,7 @@ def test_predict(name, tmp_path):
     assert "Traceback" not in result.output
 
 
-@pytest.mark.parametrize("name", marked(SIMULATED, TABLES))
+@pytest.mark.parametrize("name", marked(SIMULATED, (*TABLES, *OPTIMIZERS)))
 def test_simulate(name, tmp_path):
     target = "sight" if name in DEEP else "sign(z1)" if name.endswith("classifier") else "tanh(z1)"
     sizes = ["--d", "16", "--alpha", "4,8", "--replicates", "2", "--test-samples", "50"]
