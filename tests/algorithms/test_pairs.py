@@ -76,3 +76,18 @@ def test_a_theory_has_the_step_that_its_engine_chooses(name):
     assert asked["step_size"] == pytest.approx(made["step_size"] * units)
     if "inner_step_size" in asked:
         assert asked["inner_step_size"] == pytest.approx(made["inner_step_size"] * units)
+
+
+@pytest.mark.stat
+def test_a_wide_network_follows_its_mean_field():
+    """Would catch: a time that is wrong by a factor of two, which moves u_1 from 0.87 to 0.46."""
+    card = ALGORITHMS["mean_field"]()
+    settings = {"gamma": 0.05, "width": 32, "replicates": 4}
+    run = Run(gd.Target("z1 + z1*z2"), "alpha", [20.0, 40.0], 300, 0, settings)
+    made, flow = card.simulated(run), card.predicted(run)
+    signs = np.tile([1.0, -1.0], 16)
+    u = made.overlap.transpose("alpha", "replicate", "neuron", "direction").values
+    limit = flow.overlap.values
+    measured = np.stack([(u[..., 0] * signs).mean((1, 2)), u[..., 1].mean((1, 2))])
+    first = (limit[..., 0] * np.sign(flow.readout.values)).mean(1)
+    np.testing.assert_allclose(measured, [first, limit[..., 1].mean(1)], atol=0.06)

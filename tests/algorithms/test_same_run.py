@@ -35,6 +35,12 @@ def predicted_settings(card):
     for name in ("step_size", "inner_step_size"):
         if found.get(name):
             found[name] /= ONE_PASS.get(card.name, 1)  # flows count in samples per dimension
+    if card.name == "mean_field":  # readouts of 1/N, and steps of gamma/10: 10 batches have d rows
+        width, step = card.defaults["width"], card.defaults["gamma"] / 10
+        found["readout"] = [sign / width for sign in (1, -1)] * (width // 2)
+        found["train_readout"] *= step / width
+        found["train_bias"] = None  # not trained: 0 in a flow
+        found |= {"width": width, "step_size": step * width, "batch_size": D / 10}
     if "M" in found:
         found["init"] = {"M": found.pop("M"), "Q": found.pop("Q")}
     return found

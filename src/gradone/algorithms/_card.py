@@ -141,6 +141,9 @@ class Algorithm:
     """What a page can move."""
     axis: ClassVar[str] = "alpha"
     """Axis of the picture of its theory; with one pass, ``"time"`` is n/d."""
+    own_clock: ClassVar[str] = ""
+    """Axis of its theory that counts otherwise than in samples, and along which it is predicted
+    too."""
     kind: ClassVar[Kind] = "learning"
     """Curves of one axis and one kind stand on the same picture."""
     picture: ClassVar[Picture | None] = None

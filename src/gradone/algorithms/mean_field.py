@@ -35,7 +35,7 @@ class MeanFieldCard(Algorithm):
     how = "The very wide network has 64 ReLU neurons and is at the time 0.1 n/d of its flow."
     defaults = {"gamma": 0.1, "width": 64, "activation": "relu(z)", "replicates": 4}
     sliders = (Slider("gamma", 0.01, 0.3, "time of the flow for each n / d"),)
-    axis = "time"
+    own_clock = "time"
     at_once = True
 
     def times(self, run: Run) -> np.ndarray:

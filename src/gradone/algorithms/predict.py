@@ -168,9 +168,10 @@ def _of_algorithm(
         raise BadData(f"on_failure must be 'raise' or 'mark', got {on_failure!r}")
     if not card.theory_for(target):
         raise BadData(f"'{card.name}' has no theory")
-    axes = [axis for axis in ("alpha", "kappa", card.axis) if axis in given]
-    if len(set(axes)) != 1:
-        raise BadData(f"'{card.name}' is predicted along alpha or kappa; give one of them")
+    along = dict.fromkeys(filter(None, ("alpha", "kappa", card.axis, card.own_clock)))
+    axes = [axis for axis in along if axis in given]
+    if len(axes) != 1:
+        raise BadData(f"'{card.name}' is predicted along {' or '.join(along)}; give one of them")
     if reason := card.obstacle(target):
         raise refusal(THEORIES[card.theory_for(target)](), target, reason)
     settings = {name: value for name, value in given.items() if name not in (axes[0], "d")}
