@@ -158,3 +158,15 @@ def test_whatever_a_theory_takes_can_be_chosen_for_the_algorithm_of_its_name():
     assert json.loads(whole.attrs["params"])["points"] == 256
     with pytest.raises(gd.BadData, match="'lazy' has no parameter 'widht'"):
         gd.predict(TARGET, "dot_kernel_ridge", alpha=2.0, d=50, widht=3)
+
+
+def test_a_student_is_the_network_that_its_settings_say():
+    given = {"alpha": 0.5, "d": 100, "points": 64, "step_size": 0.1}
+    student = gd.Student(width=3, activation="tanh(z)")
+    found = gd.predict("z1 + He2(z1)", "sgd", student=student, **given)
+    same = gd.predict("z1 + He2(z1)", "sgd", width=3, activation="tanh(z)", **given)
+    assert found.test_mse.values.tolist() == same.test_mse.values.tolist()
+    with pytest.raises(gd.BadData, match=r"give width=\.\.\. in the student or alone"):
+        gd.predict("z1", "sgd", student=student, width=3, **given)
+    with pytest.raises(gd.BadData, match="starts from an overlap"):
+        gd.predict("z1", "sgd", student=gd.Student(init="orthogonal"), **given)

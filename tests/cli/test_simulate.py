@@ -59,7 +59,7 @@ def test_a_learner_that_must_know_the_link_gets_it():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["nothing", *SIZES], "BadData: unknown learner 'nothing'"),
+        (["nothing", *SIZES], "BadData: unknown algorithm 'nothing'"),
         (["giant_step", "--d", "30"], "BadData: give either --alpha or --n"),
         (["giant_step", *SIZES, "--n", "3"], "BadData: give either --alpha or --n"),
         (["giant_step", *SIZES, "--setps", "2"], "no option --setps. Did you mean --steps?"),

@@ -367,8 +367,9 @@ def test_a_failure_at_one_width_is_marked_for_all_ridges(monkeypatch):
         ({"n": 20, "scal": 2}, "no parameter 'scal'. Allowed: scale, random_state. Did you mean"),
         (
             {"n": 20, "name": "correlatio"},
-            "unknown learner 'correlatio'.*Did you mean 'correlation'",
+            "unknown algorithm 'correlatio'.*Did you mean 'correlation'",
         ),
+        ({"n": 20, "name": "extragradent"}, "Simulated can be.*Did you mean 'extragradient'"),
         ({"n": 20, "target": 7}, "a target or its text is needed, got int"),
     ],
 )

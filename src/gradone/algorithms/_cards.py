@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-from ..base.errors import BadData
+from ..base.errors import BadData, did_you_mean
 from ..learners import LEARNERS
 from ._card import ALGORITHMS, Algorithm
 
@@ -75,12 +75,20 @@ def learner_of(name: str) -> str:
     >>> learner_of("giant_step"), learner_of("extragradient")
     ('giant_step', 'online_sgd')
     """
-    if name in LEARNERS.files or name not in ALGORITHMS:
+    if name in LEARNERS.files:
         return name
-    found: str = ALGORITHMS[name].learner
-    if not found:
-        raise BadData(f"'{name}' has no learner: there is a theory of it alone")
-    return found
+    if name in ALGORITHMS:
+        found: str = ALGORITHMS[name].learner
+        if not found:
+            raise BadData(f"'{name}' has no learner: there is a theory of it alone")
+        return found
+    if ":" not in name and name not in LEARNERS:
+        known = sorted({*LEARNERS, *(card.name for card in all_cards() if card.learner)})
+        raise BadData(
+            f"unknown algorithm '{name}'. Simulated can be: {', '.join(known)}."
+            f"{did_you_mean(name, known)}"
+        )
+    return name
 
 
 def look_of(name: str, face: str = "") -> Look:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from ..base.errors import BadData
 from ..base.seeds import stream
 from ..targets.sampled import Sampled
+from ..targets.student import Student
 from ..targets.target import Target
 from ..targets.training import read_training
 from ._card import Algorithm, Slider, as_gaussian
@@ -39,6 +42,8 @@ def lucky_start(target: Target, d: int, *, width: int = 2, seed: int = 0) -> dic
 
 
 _NOT_STUDENT = frozenset("step_size inner_step_size overlap points record replicates".split())
+
+_NETWORK = tuple(one.name for one in fields(Student) if one.name != "init")
 
 
 class OnePassCard(Algorithm):
@@ -72,6 +77,20 @@ class OnePassCard(Algorithm):
     def unit(self, d: int) -> float:
         """Step of a simulation that is one in the units of the flow."""
         return 1 / d
+
+    def chosen(self, run: Run) -> dict[str, Any]:
+        """Settings of a run; a student that is given takes the place of the card's network."""
+        given = dict(run.settings)
+        student = given.pop("student", None)
+        if student is None:
+            return {**self.defaults, **given}
+        read_training(student, **{k: v for k, v in given.items() if k in _NETWORK})
+        if not (isinstance(student.init, str) and student.init == "random"):
+            raise BadData(
+                f"'{self.name}' starts from an overlap: give overlap=..., and a student without "
+                f"init=...; gd.predict(target, '{self.theory}', ...) takes any start"
+            )
+        return {**self.defaults, **{name: getattr(student, name) for name in _NETWORK}, **given}
 
     def student(self, run: Run) -> dict[str, Any]:
         """The network and its rule, as flow and engine take them."""

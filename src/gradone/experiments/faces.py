@@ -106,9 +106,9 @@ def learner_face(name: str) -> Algorithm:
     >>> told["width"], learner_face("online_sgd").told(Target("z"), {"d": 50, "n": 100})
     (100, {'d': 50, 'n': 100})
     """
+    plain = find_algorithm("learner", name if is_foreign(name) else learner_of(name))
     if name not in ALGORITHMS or is_foreign(name):
-        return find_algorithm("learner", name)
-    plain = find_algorithm("learner", learner_of(name))
+        return plain
     card = ALGORITHMS[name]()
     settings = {*card.defaults, *(slider.name for slider in card.sliders)}
     known = plain.parameters | (settings - {*WIDTHS})  # of which the learner takes one itself

@@ -304,3 +304,12 @@ def test_known_labels_leave_no_negative_error():
     found = gd.predict("z**2", "bayes_amp", alpha=2.0)
     assert found.overlap.item() == pytest.approx(1.0, abs=2e-6)
     assert 0 <= found.test_mse.item() <= found.test_mse_err.item() < 1e-3
+
+
+@pytest.mark.slow
+def test_a_table_that_cannot_be_moderate_is_refused():
+    """Four learned directions without symmetries; below the threshold of two of them it answers."""
+    text = "z1 + z2*z3 + sin(2*z4)/2"
+    found = gd.predict(text, "bayes_amp", alpha=[0.3, 1.12], on_failure="mark")
+    assert found.converged.values.tolist() == [True, False]
+    assert "4 learned directions without symmetries" in str(found.status.values[1])

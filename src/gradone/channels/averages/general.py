@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from ...base.errors import TooLarge
+from ...base.errors import NotConverged, TooLarge
 from ...base.estimate import Estimate
 from ...targets.target import Target
 from ..memory import MEMORY
@@ -53,6 +53,7 @@ _STEPS = {1: (0.25, 0.3), 2: (0.45, 0.6), 3: (0.5, 0.65), 4: (0.75, 0.8)}
 _RESOLVED = {1: 1e-2, 2: 5e-2, 3: 8e-2, 4: 0.25}
 _RESOLVED_VALUES = {1: 1e-3, 2: 3e-3, 3: 3e-2, 4: 0.15}
 _LARGEST = 1e7  # number of entries of a table; a mirror halves it, and saves as much time again
+_WIDEST = 0.5  # variance of a posterior from which narrower ones can be extrapolated
 _LADDER = 0.85  # ratio of the steps that tables may have: posteriors of similar width share one
 _FARTHEST = 5.0  # prior mean, in standard deviations
 _WIDER = 4 / 3  # steps of prior means in a coarse rule
@@ -409,6 +410,11 @@ class ChannelAverages:
             shape = [float(len(n)) for n in nodes_of(lattice, self._steps(at))]
             if columns * np.prod(shape) <= _LARGEST / (1 + mirrors):
                 return v
+            if v > _WIDEST:
+                raise NotConverged(
+                    f"the averages over {axes} learned directions without symmetries need a table "
+                    f"of more than {_LARGEST:.0e} entries"
+                )
             v *= 1.2
 
     def _extrapolated(
