@@ -39,7 +39,7 @@ def test_rooms_show_their_public_functions():
     assert not hasattr(gd.theory, "sgn")
     names = {
         "EscapeTable", "LinearStage", "Subspace", "checklist", "conditional_energies",
-        "csq_tolerance", "escape", "escape_table",
+        "csq_tolerance", "escape", "escape_table", "mean_hessian",
     }  # fmt: skip
     assert set(dir(gd.analysis)) == names
     assert all(callable(getattr(gd.analysis, name)) for name in names)

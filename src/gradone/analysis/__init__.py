@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ..targets.subspace import Subspace as Subspace
+    from .correlation.hessian import mean_hessian as mean_hessian
     from .correlation.plateau import conditional_energies as conditional_energies
     from .depth.checklist import checklist as checklist
     from .linear_stage import EscapeTable as EscapeTable
@@ -30,6 +31,7 @@ _PUBLIC = {
     "csq_tolerance": "plan.bounds",
     "escape": "linear_stage",
     "escape_table": "linear_stage",
+    "mean_hessian": "correlation.hessian",
 }
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...algorithms.plan import plan
 from ...algorithms.predict import predict
-from ...analysis import csq_tolerance
+from ...analysis import csq_tolerance, mean_hessian
 from ...analysis.analyze import analyze
 from ...base.estimate import Estimate
 from ...targets.target import Target
@@ -226,3 +226,42 @@ def surrogates(readout_ratio: float, d: int, replicates: int = 16) -> xr.Dataset
             values = runs[name].sel(source=kind) / runs[name].sel(source="features")
             ratios[f"{kind}_{name[:-4]}"] = mean_of(values.values)
     return found(**ratios)
+
+
+def first_step_run(
+    target: str, leap: int, d: int, n: int, step_size: float, activation: list[float],
+    replicates: int = 8,
+) -> xr.Dataset:  # fmt: skip
+    """What a step on real samples turns to: by plain products of matrices, beside theory.
+
+    `activation` are the Hermite coefficients of the activation, without factorials. The shares are
+    the eigenvalues of the weights inside the subspace of the target, of all their squares.
+    """
+    from numpy.polynomial.hermite_e import hermeder, hermeval
+
+    known, slopes = Target(target), hermeder(activation)
+    size, shares = step_size * d ** ((leap - 1) / 2), []
+    for seed in range(replicates):
+        rng = np.random.default_rng([seed, d, n])
+        W = rng.standard_normal((64, d))
+        W /= np.linalg.norm(W, axis=1, keepdims=True)
+        moved = W.copy()
+        for rows in np.array_split(np.arange(n), max(n // 20_000, 1)):
+            X = rng.standard_normal((len(rows), d))
+            gradient = (hermeval(X @ W.T, slopes) * known(X[:, : known.r])[:, None]).T @ X
+            moved += size / n * gradient
+        inside = moved[:, : known.r]
+        shares.append(np.linalg.eigvalsh(inside.T @ inside)[::-1] / np.sum(moved**2))
+    table = np.array(shares)
+    numbers = {f"share_{k + 1}": mean_of(table[:, k]) for k in range(known.r)}
+    text = " + ".join(f"{c!r}*He{k}(z)" for k, c in enumerate(activation) if c and k)
+    theory = first_step_overlap(
+        target, d=d, n=[n], step_size=step_size, readout="ones", activation=text
+    ).subspace_overlap.item()
+    return found(**numbers, ratio=mean_of(np.sqrt(table.sum(1)) / theory))
+
+
+def hessian(target: str) -> xr.Dataset:
+    """Rank of the mean Hessian of a target, and its condition number."""
+    known = mean_hessian(target)
+    return found(rank=float(known.rank), condition=known.condition)
