@@ -16,7 +16,8 @@ from ._data import SplitData, beats
 from ._link import Link
 from ._selection import Spectrum
 
-_CLEAR = 1.0  # standard deviations by which a layer more must be better
+# Standard deviations by which a layer more must be better, and branches than other models.
+_CLEAR, _CLEAR_OF_OTHERS = 1.0, 2.0
 
 
 @dataclass(frozen=True)
@@ -97,9 +98,9 @@ class BranchLevel:
 
 
 def branch_levels(
-    data: SplitData, most: int, least: np.ndarray, rng: np.random.Generator
+    data: SplitData, most: int, others: np.ndarray, rng: np.random.Generator
 ) -> list[BranchLevel]:
-    """Layers of branches, each with a layer more; all but the first clearly better than before.
+    """Layers of branches, each with a layer more; none unless the last are clearly better.
 
     Parameters
     ----------
@@ -107,14 +108,16 @@ def branch_levels(
         Coordinates along the directions; the rows held out fit the links.
     most : int
         Largest number of layers.
-    least : ndarray (n_held,)
-        Errors of the best model without branches: there are none that do not beat it.
+    others : ndarray (n_held,)
+        Errors of the best model without branches. That model gains when all rows are fitted, so
+        that it must be beaten by more than chance.
     rng : Generator
         Units of the links.
     """
     ends = float(data.y.min()), float(data.y.max())
     levels: list[BranchLevel] = []
     layers: tuple[BranchLayer, ...] = ()
+    least = others
     while len(levels) < most:
         found = find_branches(data, np.eye(data.X.shape[1]), rng)
         if found is None or not beats(found.errors, least, _CLEAR if levels else 0.0):
@@ -123,4 +126,4 @@ def branch_levels(
         data = SplitData(found.branches(data.X), data.y, found.branches(data.X_held), data.y_held)
         readout, least = BranchReadout(found.link, ends), found.errors
         levels.append(BranchLevel(layers, readout, found.errors, data.X, data.X_held))
-    return levels
+    return levels if beats(least, others, _CLEAR_OF_OTHERS) else []
