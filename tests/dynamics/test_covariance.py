@@ -20,6 +20,8 @@ CASES = {
     "two blocks, momentum, clip, batch 4": (
         TWO, {"step_size": 0.02, "momentum": 0.7, "clip_norm": 5.0, "batch_size": 4}),
     "spike, muon, batch 4": (SPIKE, {"step_size": 0.05, "optimizer": "muon", "batch_size": 4}),
+    "two blocks, muon, momentum, batch 4": (
+        TWO, {"step_size": 0.05, "optimizer": "muon", "momentum": 0.7, "batch_size": 4}),
     "two blocks, sample clip, batch 20 > 15": (
         TWO, {"step_size": 0.1, "clip_norm": 5.0, "clip": "sample", "batch_size": 20}),
     "spike, sample clip, momentum, batch 4": (

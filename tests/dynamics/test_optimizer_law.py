@@ -74,7 +74,9 @@ def network(target, student, steps, rng, runs=RUNS, d=D):
             y = target.joint(z)
         else:
             y = target(X[..., :2])
-        field = X @ W.transpose(0, 2, 1)
+        eta = student.eta * (1 - step / steps if student.schedule == "1 - t" else 1.0)
+        ahead = eta * beta * V if student.nesterov == "look_ahead" else 0.0
+        field = X @ (W + ahead).transpose(0, 2, 1)
         push = a * residual(student, y, student.sigma(field) @ a)[..., None] * slope(field)
         if student.clip == "sample":
             sizes = np.linalg.norm(push, axis=-1) * np.linalg.norm(X, axis=-1)
@@ -83,8 +85,7 @@ def network(target, student, steps, rng, runs=RUNS, d=D):
         if student.clip_norm is not None and student.clip == "batch":
             G = G * np.minimum(1, student.clip_norm / length(G))
         V = beta * V + G
-        S = direction(student, G + beta * V if student.nesterov else V)
-        eta = student.eta * (1 - step / steps if student.schedule == "1 - t" else 1.0)
+        S = direction(student, G + beta * V if student.nesterov is True else V)
         if student.geometry == "spherical":
             S = S - W * (S * W).sum(-1, keepdims=True) / (W * W).sum(-1, keepdims=True)
         W = (1 - eta * student.weight_decay) * W + eta * S
@@ -133,6 +134,11 @@ CASES = {
         CURVED, 12, {**MUON, "momentum": 0.7, "nesterov": True, "batch_size": 4}),
     "Nesterov": (CURVED, 20, {"momentum": 0.8, "nesterov": True}),
     # The rest.
+    "look-ahead Nesterov": (
+        CURVED, 20, {"momentum": 0.8, "nesterov": "look_ahead", "step_size": 0.02}),
+    "look-ahead Nesterov, batch 4": (
+        CURVED, 12, {"momentum": 0.8, "nesterov": "look_ahead", "batch_size": 4,
+                     "step_size": 0.05}),
     "muon, batch 100 > d": (CURVED, 6, {**MUON, "batch_size": 100}),
     "clip": (CURVED, 20, {"clip_norm": 8.0}),
     "sample clip, batch 4": (

@@ -98,6 +98,14 @@ def test_degenerate_starts_and_dead_neurons_give_numbers():
         ({"momentum": 1.0}, r"momentum must be a number in \[0, 1\), got 1.0"),
         ({"momentum": -0.1}, r"momentum must be a number in \[0, 1\)"),
         ({"nesterov": True}, "nesterov=True needs momentum > 0"),
+        (
+            {"nesterov": "ahead", "momentum": 0.5},
+            "True, False or 'look_ahead', got 'ahead'",
+        ),
+        (
+            {"nesterov": "look_ahead", "momentum": 0.5, "optimizer": "muon"},
+            "goes along the buffer, and 'muon' does not; use nesterov=True",
+        ),
         ({"momentum": 0.5, "weight_decay": 1e3}, r"step_size \* weight_decay must be below 1"),
         ({"momentum": 0.5, "d": 7}, r"d must be at least r \+ 2 width = 2 \+ 6 with momentum"),
         ({"momentum": 0.5, "geometry": "spherical"}, "the buffer is not transported; use geometry"),

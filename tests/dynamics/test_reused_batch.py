@@ -56,13 +56,14 @@ def network_runs(
                 order = np.argsort(rng.random((runs, n)), axis=1)
             rows, order = order[:, :batch], order[:, batch:]
             x, labels = np.take_along_axis(X, rows[..., None], 1), np.take_along_axis(y, rows, 1)
-        G, e, value, push = gradient(W, x, labels)
+        ahead = eta * momentum * V if nesterov == "look_ahead" else 0.0
+        G, e, value, push = gradient(W + ahead, x, labels)
         if inner:
             G, e, value, push = gradient(W + inner * G, x, labels)
         if spherical:
             G -= (G * W).sum(2, keepdims=True) / (W**2).sum(2, keepdims=True) * W
         V = momentum * V + G
-        W = (1 - eta * decay) * W + eta * (G + momentum * V if nesterov else V)
+        W = (1 - eta * decay) * W + eta * (G + momentum * V if nesterov is True else V)
         if spherical:
             W /= np.linalg.norm(W, axis=2, keepdims=True)
         a = a + train * np.einsum("kn,knj->kj", e, value) / x.shape[1]
@@ -105,6 +106,9 @@ CASES = {
     "momentum, all directions reached": dict(n=30, d=9, steps=8, eta=0.2, momentum=0.7),
     "nesterov, mini-batches": dict(
         n=20, d=30, steps=8, eta=0.1, batch=6, momentum=0.8, nesterov=True
+    ),
+    "look ahead, mini-batches": dict(
+        n=20, d=30, steps=8, eta=0.1, batch=6, momentum=0.8, nesterov="look_ahead"
     ),
 }
 

@@ -85,6 +85,7 @@ def _choices(student: TrainedStudent, kind: Kind) -> tuple[tuple[str, bool], ...
     if kind in _STACKED:
         choices |= {
             "MOMENTUM": student.momentum > 0,
+            "LOOK_AHEAD": student.nesterov == "look_ahead",
             "UNIT_STEP": student.optimizer == "normalized",
         }
     if kind == "stacked_batch":

@@ -196,7 +196,7 @@ class Descent:
             inner = self._gradient(self.W, rows)
             at = _padded(self.W, inner.shape[1]) + self._reach(inner) * inner
             return student.eta * self._gradient(at, rows, outer=True)
-        total = self._gradient(self.W, rows, outer=True)
+        total = self._gradient(self._seen_from(), rows, outer=True)
         for _ in range(self.task.gradients - 1):
             at = _padded(self.W, total.shape[1]) + student.inner_eta * total
             gradient = self._gradient(at, rows)
@@ -205,13 +205,20 @@ class Descent:
             return student.inner_eta * float(student.interpolation or 0.0) * total
         return student.eta * self._remembered(total)
 
+    def _seen_from(self) -> np.ndarray:
+        """Where the first gradient is taken: at the weights, or ahead of them."""
+        student = self.task.student
+        if student.nesterov != "look_ahead":
+            return self.W
+        return self.W + student.eta * student.momentum * _padded(self.V, self.W.shape[1])
+
     def _remembered(self, gradient: np.ndarray) -> np.ndarray:
         """What momentum makes of a gradient."""
         beta = self.task.student.momentum
         if not beta:
             return gradient
         self.V = beta * _padded(self.V, gradient.shape[1]) + gradient
-        return gradient + beta * self.V if self.task.student.nesterov else self.V
+        return gradient + beta * self.V if self.task.student.nesterov is True else self.V
 
     def _reach(self, gradient: np.ndarray) -> float:
         """Length of the displacement in units of the gradient."""

@@ -85,7 +85,7 @@ class StackedChain(Chain):
         clip = math.inf if student.clip_norm is None else student.clip_norm
         return (
             s["step"], student.weight_decay, student.momentum, clip, s["eta_a"], s["eta_b"],
-            s["limit"], student.nesterov,
+            s["limit"], student.nesterov is True,
         )  # fmt: skip
 
     def _stacked_single(self) -> int:

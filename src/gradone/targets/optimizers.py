@@ -81,10 +81,16 @@ def read_optimizer(given: Mapping[str, Any]) -> dict[str, Any]:
     )
     found["momentum"] = momentum = _fraction("momentum", given["momentum"])
     found["betas"] = _read_betas(given["betas"])
-    if not isinstance(given["nesterov"], bool):
-        raise BadData(f"nesterov must be True or False, got {given['nesterov']!r}")
-    if given["nesterov"] and not momentum:
-        raise BadData("nesterov=True needs momentum > 0")
+    nesterov = given["nesterov"]
+    if not isinstance(nesterov, bool) and nesterov != "look_ahead":
+        raise BadData(f"nesterov must be True, False or 'look_ahead', got {nesterov!r}")
+    if nesterov and not momentum:
+        raise BadData(f"nesterov={nesterov!r} needs momentum > 0")
+    if nesterov == "look_ahead" and optimizer != "sgd":
+        raise BadData(
+            f"nesterov='look_ahead' goes along the buffer, and '{optimizer}' does not; use "
+            "nesterov=True"
+        )
     if momentum and optimizer in COORDINATEWISE:
         raise BadData(
             f"momentum has no meaning for the optimizer '{optimizer}'; "

@@ -68,7 +68,7 @@ class MomentumSettings(Settings, total=False):
     """Keywords of a student and of its update with momentum: see :class:`TrainedStudent`."""
 
     momentum: float
-    nesterov: bool
+    nesterov: bool | str
 
 
 class OptimizerSettings(MomentumSettings, total=False):
@@ -142,8 +142,9 @@ class TrainedStudent(Student):
           `orthogonalize` says ("polar" or "newton_schulz");
         - ``"sign"``, ``"rmsprop"``, ``"adam"``: coordinate by coordinate, with the memories `betas`
           (``"rmsprop"`` reads the second only).
-    momentum, nesterov : float, bool
-        Memory of the buffer, in [0, 1). Readout and bias are trained without it.
+    momentum, nesterov : float, bool or "look_ahead"
+        Memory of the buffer, in [0, 1). Readout and bias are trained without it. To look ahead is
+        to take the gradient at W + eta momentum V, with D = V.
     clip_norm, clip : float or None, str
         Largest Frobenius norm of the gradient: of the batch mean (``clip="batch"``), or of each
         sample before the mean is taken (``"sample"``).
@@ -166,7 +167,7 @@ class TrainedStudent(Student):
     loss_scale: float = 1.0
     optimizer: Optimizer = "sgd"
     momentum: float = 0.0
-    nesterov: bool = False
+    nesterov: bool | Literal["look_ahead"] = False
     clip_norm: float | None = None
     clip: Clip = "batch"
     orthogonalize: Orthogonalize = "polar"

@@ -49,6 +49,7 @@ def test_an_update_follows_the_gradient_of_the_cross_entropy():
     [
         {},
         {"momentum": 0.8, "nesterov": True, "batch_size": 3},
+        {"momentum": 0.8, "nesterov": "look_ahead"},
         {"optimizer": "adam", "betas": (0.7, 0.9), "step_size": 0.01},
         {"optimizer": "muon", "batch_size": 4, "geometry": "projected"},
         {"clip_norm": 0.3, "clip": "sample", "batch_size": 2, "schedule": "1 - t/2"},

@@ -15,6 +15,7 @@ RESIDUALS = {
 CASES = [
     {"momentum": 0.8},
     {"momentum": 0.8, "nesterov": True, "weight_decay": 0.3},
+    {"momentum": 0.8, "nesterov": "look_ahead", "schedule": "1 - t"},
     {"clip_norm": 0.5},
     {"clip_norm": 0.5, "clip": "sample"},
     {"optimizer": "normalized", "loss": "huber"},
@@ -34,7 +35,9 @@ def written_out(X, y, W, settings, eta=0.05):
     one, two = settings.get("betas", (0.9, 0.999))
     for t in range(8):
         x, label = X[3 * t : 3 * t + 3], y[3 * t : 3 * t + 3]
-        h = np.tanh(x @ W.T)
+        step = eta * (1 - t / 8 if "schedule" in settings else 1)
+        ahead = settings.get("nesterov") == "look_ahead"
+        h = np.tanh(x @ (W + step * beta * V * ahead).T)
         e = RESIDUALS[settings.get("loss", "square")](label, h @ a)
         each = np.einsum("n,nj,nk->njk", e, a * (1 - h**2), x)
         limit = settings.get("clip_norm", np.inf)
@@ -43,7 +46,6 @@ def written_out(X, y, W, settings, eta=0.05):
             each, limit = each * np.minimum(1, limit / sizes), np.inf
         G = each.mean(0)
         G = G * min(1, limit / np.linalg.norm(G))
-        step = eta * (1 - t / 8 if "schedule" in settings else 1)
         if name == "adam":
             V, square = one * V + (1 - one) * G, two * square + (1 - two) * G**2
             D = V / (1 - one ** (t + 1)) / (np.sqrt(square / (1 - two ** (t + 1))) + 1e-8)
@@ -52,7 +54,7 @@ def written_out(X, y, W, settings, eta=0.05):
             D = G / (np.sqrt(square) + 1e-8)
         else:
             V = beta * V + G
-            D = G + beta * V if settings.get("nesterov") else V
+            D = G + beta * V if settings.get("nesterov") is True else V
             if name == "normalized":
                 D = D / np.linalg.norm(D)
             if name == "sign":

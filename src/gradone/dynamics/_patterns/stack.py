@@ -20,6 +20,7 @@ from __future__ import annotations
 from .frame import helper
 
 MOMENTUM = False  # there are buffers
+LOOK_AHEAD = False  # the gradient is taken at W + eta beta V
 UNIT_STEP = False  # normalized
 
 # --------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...base.machine_code import njit
 from .frame import TANGENT, UNIT_NORM, absorb, gradient, helper, label, sigma
-from .stack import MOMENTUM, UNIT_STEP, keep_stack, stacked_field
+from .stack import LOOK_AHEAD, MOMENTUM, UNIT_STEP, keep_stack, stacked_field
 
 MUON = False
 SEPARATE = False  # what is outside the frame is known of every sample: for clipping them, or one
@@ -111,6 +111,8 @@ def advance(
         x = samples[n]
         for j in range(p):
             field[j] = stacked_field(M, columns, first + j, x)
+            if LOOK_AHEAD:
+                field[j] += step * rates[update] * beta * stacked_field(M, columns, j, x)
         e = gradient(field, label(known[n]) + noise[n], a, b, c)
         shrink = 1.0
         if SEPARATE:

@@ -15,7 +15,7 @@ import numpy as np
 
 from ...base.machine_code import njit
 from .frame import TANGENT, UNIT_NORM, add_outer, gradient, helper, label, sigma
-from .stack import MOMENTUM, UNIT_STEP, keep_stack, stacked_field
+from .stack import LOOK_AHEAD, MOMENTUM, UNIT_STEP, keep_stack, stacked_field
 
 # --------------------------------------------------------------------------------------------------
 
@@ -83,6 +83,8 @@ def advance(
             length2 += radius[n, block] * radius[n, block]
         for j in range(p):
             field[j] = stacked_field(M, columns, first + j, x)
+            if LOOK_AHEAD:
+                field[j] += step * rates[n] * beta * stacked_field(M, columns, j, x)
         e = gradient(field, label(known[n]) + noise[n], a, b, c)
         for j in range(p):
             push2 += c[j] * c[j]

@@ -113,7 +113,7 @@ class Network:
         limit = _FAR_LABEL * (1.0 + float(np.abs(y).max(initial=0.0)))
         for first in range(0, len(y), s.batch_size):
             x, label = X[first : first + s.batch_size], y[first : first + s.batch_size]
-            fields = (x @ self.weights.T).astype(np.float64) + self.bias
+            fields = (x @ optimizer.seen_from(self.weights).T).astype(np.float64) + self.bias
             features = s.sigma(fields)
             f = features @ self.readout
             e = s.residual(label, f)

@@ -56,6 +56,14 @@ class Optimizer:
             return 1.0
         return float(self._schedule(np.array(min(self._made / self._updates, 1.0))))
 
+    def seen_from(self, W: np.ndarray) -> np.ndarray:
+        """Where the gradient is taken: at the weights, or ahead of them."""
+        student = self._student
+        if student.nesterov != "look_ahead":
+            return W
+        ahead = self.rate * student.eta * student.momentum * self._first
+        return (W + ahead).astype(W.dtype, copy=False)
+
     def pushes(self, push: np.ndarray, X: np.ndarray) -> np.ndarray:
         """Coefficients (n, p) of the samples in the gradient, clipped if each sample is."""
         student = self._student
@@ -78,7 +86,7 @@ class Optimizer:
         D, beta = G, student.momentum
         if beta:
             self._first = beta * self._first + G
-            D = G + beta * self._first if student.nesterov else self._first
+            D = G + beta * self._first if student.nesterov is True else self._first
         if student.optimizer == "normalized":
             return D / max(float(np.linalg.norm(D)), 1e-300)
         return _orthogonal(D, student.orthogonalize) if student.optimizer == "muon" else D

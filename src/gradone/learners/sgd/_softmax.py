@@ -61,7 +61,8 @@ class SoftmaxNetwork:
         for first in range(0, len(which), s.batch_size):
             rows = slice(first, first + s.batch_size)
             x, classes = X[rows], which[rows]
-            fields = (x @ self.weights.T).astype(np.float64) + self.bias
+            seen_from = self.optimizer.seen_from(self.weights)
+            fields = (x @ seen_from.T).astype(np.float64) + self.bias
             features = s.sigma(fields)
             p = probabilities(features @ self.readout.T)
             each = np.arange(len(classes))

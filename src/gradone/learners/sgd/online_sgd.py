@@ -165,7 +165,7 @@ class OnlineSGD(CallbackSupportMixin, TwoLayerLearner):
         loss_scale: float = 1.0,
         optimizer: str = "sgd",
         momentum: float = 0.0,
-        nesterov: bool = False,
+        nesterov: bool | str = False,
         clip_norm: float | None = None,
         clip: str = "batch",
         orthogonalize: str = "polar",

@@ -131,7 +131,7 @@ class OnlineSGDClassifier(ClassLearner, TwoLayerBase):
         weight_decay: float = 0.0,
         optimizer: str = "sgd",
         momentum: float = 0.0,
-        nesterov: bool = False,
+        nesterov: bool | str = False,
         clip_norm: float | None = None,
         clip: str = "batch",
         orthogonalize: str = "polar",

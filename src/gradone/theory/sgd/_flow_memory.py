@@ -121,7 +121,7 @@ class MemoryMeans(MeanRule):
         """[FL-7]: steps that are normalized as a whole, or made orthogonal."""
         student = self._push.student
         beta = student.momentum
-        own = student.nesterov * 1.0  # 1 more of the newest gradient
+        own = 1.0 if student.nesterov else 0.0  # 1 more of the newest gradient
         fade = beta if student.nesterov else 1.0  # d_k = fade beta^k for k > 0
         newest = own + fade
         Phi_T = run.Phi.transpose(0, 1, 3, 2)
