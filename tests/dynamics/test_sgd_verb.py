@@ -191,7 +191,9 @@ def test_an_interrupted_run_returns_what_it_has(watch, monkeypatch):
 
 
 LONG_RUN = """
+import signal
 import numpy as np, gradone as gd
+signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs in the background ignore Ctrl-C
 
 class Announce:
     def step(self, i, total):
