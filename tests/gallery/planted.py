@@ -57,6 +57,7 @@ PLANTED: Mapping[str, Callable] = {
     "optimizer-escape": scaled("overlap", 1.2),
     "optimizer-momentum": scaled("overlap", 1.1),
     "optimizer-spike": scaled("share", 1.3),
+    "richer-basis": scaled("test_mse", 1.3),
     "reused-batch": scaled("overlap", 1.1),
     "sgd-exponents": scaled("steps", 1.5),
     "staircase-steps": scaled("share", 1.3),

@@ -265,3 +265,18 @@ def hessian(target: str) -> xr.Dataset:
     """Rank of the mean Hessian of a target, and its condition number."""
     known = mean_hessian(target)
     return found(rank=float(known.rank), condition=known.condition)
+
+
+def second_layers(readout_ratio: float, width: float) -> xr.Dataset:
+    """Test errors after one step with second layers of one, two, four and Gaussian values."""
+    from .richer_basis import BATCH_RATIO, READOUTS, STEP, STUDENT, TARGET
+
+    names, numbers = ("one", "two", "four", "gaussian"), {}
+    for name, (layer, _) in zip(names, READOUTS.values(), strict=True):
+        curve = predict(
+            TARGET, "one_step", readout_ratio=readout_ratio, batch_ratio=BATCH_RATIO,
+            step_size=STEP, width=width, readout=layer, **STUDENT,
+        )  # fmt: skip
+        numbers[name] = curve.test_mse.item()
+    one = numbers.pop("one")
+    return found(**{f"{name}_over_one": value / one for name, value in numbers.items()})
