@@ -182,6 +182,26 @@ def mean_field_order(target: str, **setting: Any) -> xr.Dataset:
     return found(**{f"z{k + 1}": float(ratio) for k, ratio in enumerate(ratios)})
 
 
+def mean_field_wait(
+    target: str, d: list[float], level: float, last: float, **setting: Any
+) -> xr.Dataset:
+    """When the error of an infinitely wide network falls below a level, by dimension.
+
+    ``slope`` is the time for each unit of ln d between the last two dimensions, ``even`` the ratio
+    of the last two differences if there are three.
+    """
+    times = np.linspace(0, last, 161)
+    runs = [predict(target, "mean_field", time=times, d=size, **setting) for size in d]
+    waits = [float(np.interp(-level, -run.test_mse.values, times)) for run in runs]
+    numbers: dict[str, Any] = {
+        "slope": (waits[-1] - waits[-2]) / float(np.log(d[-1] / d[-2])),
+        "plateau": float(np.interp(waits[-1] * 2 / 3, times, runs[-1].test_mse.values)),
+    }
+    if len(waits) > 2:
+        numbers["even"] = (waits[-1] - waits[-2]) / (waits[-2] - waits[-3])
+    return found(**numbers)
+
+
 def push_of_batches(student: str, batches: list[int], samples: int = 1 << 16) -> xr.Dataset:
     """Push of a normalized gradient along He3 at a neuron that knows nothing, by batch size."""
     from .optimizer_batches import simulated

@@ -261,7 +261,9 @@ def _notes(
     record = leap_record(target.regression)
     found: list[str] = []
     if leap := next((step for step in record.steps if step.order > 1), None):
-        where = "The flow starts at a saddle" if leap is record.steps[0] else "The flow meets one"
+        where = (
+            "The flow starts at a saddle" if leap is record.steps[0] else "The flow meets a saddle"
+        )
         found.append(f"{where}: {leap.new} needs a leap of order {leap.order}.")
         if leap is record.steps[0] and leap.order == 2:
             rate = a * abs(_derivative_mean(sigma, bias, 2)) * _largest_curvature(target)
