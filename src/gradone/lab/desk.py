@@ -57,17 +57,16 @@ class Desk:
         limits: dict[str, Any] = {"preload": PRELOAD, "memory": settings.run_bytes}
         asked: dict[str, Any] = limits | {"first": _FIRST}
         workers = min(settings.cores, _CREW)
+        keys = [_key("predict", question) for question in tour.questions()]
         queue: dict[str, Any] = {
             "waiting": settings.waiting_questions,
             "patience": settings.patience,
+            "delivered": dict(zip(keys, tour.delivered(), strict=True)),
         }
         quick, slow = Pool(max(workers, 2), **asked), Pool(workers, **asked, niceness=_STANDS_BACK)
         seconds = settings.question_seconds
         self.quick = Questions(Crew(quick, seconds, settings.quick_processor_seconds), **queue)
-        asked_before = (_key("predict", one) for one in tour.questions())
-        known = dict(zip(asked_before, tour.delivered(), strict=True))
-        crew = Crew(slow, seconds, settings.slow_processor_seconds)
-        self.slow = Questions(crew, **queue, delivered=known)
+        self.slow = Questions(Crew(slow, seconds, settings.slow_processor_seconds), **queue)
         # Questions of other people come before runs.
         pool = Pool(settings.cores, niceness=2 * _STANDS_BACK, **limits)
         self.runs = Runs(pool, stream, settings)

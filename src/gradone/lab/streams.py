@@ -53,7 +53,7 @@ def raced(parameters: Mapping[str, Any]) -> Iterator[Event]:
     while any(left.values()):
         # Whoever has used the least time is next, so that all curves grow together.
         key = min((k for k in left if left[k]), key=lambda k: seconds[k])
-        (function, arguments), began = left[key].pop(0), time.monotonic()
+        (function, arguments), began = left[key].pop(0), time.process_time()
         words = {"source": key[0], "label": source_label(key[0])}
         try:
             with warnings.catch_warnings(record=True) as caught:
@@ -68,7 +68,7 @@ def raced(parameters: Mapping[str, Any]) -> Iterator[Event]:
                     yield {"kind": "note", **words, "why": note}
             found[key].append(curve)
             yield curve_event(key[0], curve, parameters["axis"], key[1])
-        seconds[key] += time.monotonic() - began
+        seconds[key] += time.process_time() - began
         done += 1
         refine = tasks[key].refine
         if refine and found[key] and not left[key] and seconds[key] < _REFINED:

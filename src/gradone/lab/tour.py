@@ -27,20 +27,15 @@ def questions() -> Iterator[dict[str, Any]]:
     """
     pages = json.loads(files(__package__).joinpath("static", "tour.json").read_text("utf-8"))
     for page in pages:
+        target: dict[str, Any] = {"target": page["target"], "noise": None}
         for theory in page["theories"]:
             own = {
                 name: float(value)
                 for name, value in page["sliders"].items()
                 if name.startswith(f"{theory}.")
             }
-            yield {
-                "target": page["target"],
-                "noise": None,
-                "theory": theory,
-                "top": float(page["top"]),
-                "sliders": own,
-                "points": FINEST,
-            }
+            asked = {"theory": theory, "top": float(page["top"]), "sliders": own, "points": FINEST}
+            yield {**target, **asked}
 
 
 def delivered() -> list[dict[str, Any]]:

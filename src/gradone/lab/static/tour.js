@@ -40,7 +40,7 @@ async function show() {
   claims(page, turn);
   byId("tour-formula").replaceChildren();
   const moved = { ...page.sliders };
-  let headline = "";
+  const about = ask("tour analyze", "/api/analyze", { target: page.target });
   byId("tour-sliders").replaceChildren(
     ...(page.slider
       ? [
@@ -48,7 +48,7 @@ async function show() {
             { ...page.slider, value: moved[page.slider.name] },
             debounced(120, (value) => {
               moved[page.slider.name] = value;
-              example(number, page, moved, turn, headline);
+              example(number, page, moved, turn, about);
             }),
           ),
         ]
@@ -57,17 +57,18 @@ async function show() {
   byId("tour-plot").classList.add("stale");
   say(place, "Computing the example…");
   try {
-    const about = await ask("tour analyze", "/api/analyze", { target: page.target });
-    if (turn !== latest) return;
-    showFormula(byId("tour-formula"), about.latex);
-    headline = about.headline;
-    await example(number, page, moved, turn, headline);
+    await Promise.all([example(number, page, moved, turn, about), formula(about, turn)]);
   } catch (error) {
     if (turn === latest) tell(place, error);
   }
 }
 
-async function example(number, page, sliders, turn, headline) {
+async function formula(about, turn) {
+  const { latex } = await about;
+  if (turn === latest) showFormula(byId("tour-formula"), latex);
+}
+
+async function example(number, page, sliders, turn, about) {
   const plot = byId("tour-plot"),
     place = byId("tour-state");
   try {
@@ -92,7 +93,7 @@ async function example(number, page, sliders, turn, headline) {
     });
     if (turn !== latest) return;
     plot.setAttribute("data-page", number);
-    say(place, headline);
+    say(place, (await about).headline);
   } catch (error) {
     if (turn === latest) tell(place, error);
   }
