@@ -8,7 +8,7 @@ import numpy as np
 
 from ...analysis.analyze import analyze
 from ...analysis.depth import checklist, energies, plateau, random_bias_energies, required_exponent
-from ...targets.hierarchical import Sight
+from ...targets.hierarchical import Might, QuadraticForms, Sight
 from ...theory import first_stage, first_stage_threshold, gram_levels
 from .._verdict import found, mean_of
 
@@ -26,6 +26,12 @@ def _sight(outer: str, inner: str, exponent: float = 0.5) -> Sight:
 def needed(**target: Any) -> xr.Dataset:
     """Powers of d of the samples that a kernel, two and three layers need."""
     known = _sight(**target)
+    return found(**{name: float(required_exponent(known, name)) for name in NAMES})
+
+
+def needed_by(kind: Literal["Might", "QuadraticForms"], **target: Any) -> xr.Dataset:
+    """The same for targets of several branches, or whose features are as many as the inputs."""
+    known = {"Might": Might, "QuadraticForms": QuadraticForms}[kind](**target)
     return found(**{name: float(required_exponent(known, name)) for name in NAMES})
 
 
@@ -89,3 +95,40 @@ def layers_run(d: int, n: int, replicates: int = 3) -> xr.Dataset:
             errors[name].append(float(np.mean(gap**2)))
     ratio = np.array(errors["three"]) / np.array(errors["two"])
     return found(ratio=mean_of(ratio), three=mean_of(errors["three"]), two=mean_of(errors["two"]))
+
+
+def preconditioning(d: int, n: int, width: int = 500, replicates: int = 8) -> xr.Dataset:
+    """Correlation with the hidden feature after gradient steps, and after one preconditioned one.
+
+    The first layer knows the subspace, and its relu features are random in it. Gradient steps have
+    the inverse of the largest eigenvalue of the features' covariance as their size.
+    """
+    known, steps = _sight("tanh(3*h)", "He2(z)/2 + He3(z)/6"), (10, 1000)
+    names = (*(f"plain_{t}" for t in steps), "one")
+    correlations: dict[str, list[float]] = {name: [] for name in names}
+    for seed in range(replicates):
+        sample = known.sample(n=2 * n, d=d, seed=seed)
+        rng = np.random.default_rng(seed)
+        W = rng.standard_normal((width, len(sample.W_star)))
+        W /= np.linalg.norm(W, axis=1, keepdims=True)
+        z = sample.X @ sample.W_star.T
+        features = np.maximum(z @ W.T + rng.uniform(-1, 1, width), 0.0)
+        F, y = features[:n], sample.y[:n] - sample.y[:n].mean()
+        hidden = np.asarray(sample.features[-1])[n:].ravel()
+        eigenvalues, axes = np.linalg.eigh(F.T @ F / n)
+        seen = axes.T @ (F.T @ y / n)
+        share = np.clip(eigenvalues, 0, None) / eigenvalues[-1]
+        ridge = 0.02 * np.mean(F**2)
+        weights = {f"plain_{t}": _grown(share, t) / eigenvalues[-1] * seen for t in steps}
+        weights["one"] = seen / (eigenvalues + ridge)
+        for name, w in weights.items():
+            prediction = features[n:] @ (axes @ w)
+            correlations[name].append(float(np.corrcoef(prediction, hidden)[0, 1]))
+    return found(**{name: mean_of(values) for name, values in correlations.items()})
+
+
+def _grown(share: np.ndarray, steps: int) -> np.ndarray:
+    """Sum of the powers (1 - share)**t below `steps`: what gradient steps make of a mode."""
+    safe = np.maximum(share, 1e-12)
+    grown: np.ndarray = (1 - (1 - safe) ** steps) / safe
+    return grown
