@@ -16,8 +16,9 @@ import numpy as np
 import pytest
 
 import gradone as gd
+from gradone.lab.animation import plane_animation
 from gradone.lab.answers import answer
-from gradone.lab.streams import stream
+from gradone.lab.streams import stream, trained
 
 pytestmark = pytest.mark.slow
 
@@ -302,3 +303,15 @@ def test_a_race_on_other_inputs_leaves_out_what_does_not_cover_them():
     tasks, absent = line_ups(given)
     assert {name for name, _ in tasks} == {"theory:random_features", "simulation:random_features"}
     assert "coordinates of Rademacher inputs" in absent["theory:bayes_amp"]
+
+
+def test_neurons_of_a_very_wide_network_move_with_the_particles_of_its_limit() -> None:
+    """Both along the time of the flow; readouts of the first and second neuron are 1 and -1."""
+    given = {"target": "z1 + z1*z2", "noise": 0.0, "algorithms": ["mean_field"], "d": 100}
+    events = [e for e in trained({**given, "seed": 0, "seeds": 1}) if e["kind"] == "curve"]
+    assert [event["source"] for event in events] == ["simulation:mean_field", "theory:mean_field"]
+    ends = [np.array(event["neurons"]["overlap"])[:, -1] for event in events]
+    assert ends[0].shape == ends[1].shape == (32, 2)
+    assert events[0]["neurons"]["time"] == events[1]["neurons"]["time"]
+    assert np.abs(ends[0]).mean(axis=0) == pytest.approx(np.abs(ends[1]).mean(axis=0), rel=0.2)
+    assert plane_animation(given, events).startswith(b"GIF")

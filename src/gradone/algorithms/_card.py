@@ -144,6 +144,8 @@ class Algorithm:
     own_clock: ClassVar[str] = ""
     """Axis of its theory that counts otherwise than in samples, and along which it is predicted
     too."""
+    neurons: ClassVar[int | None] = None
+    """Neurons of the network that is watched along time; None for two or four."""
     kind: ClassVar[Kind] = "learning"
     """Curves of one axis and one kind stand on the same picture."""
     picture: ClassVar[Picture | None] = None

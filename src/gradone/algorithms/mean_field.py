@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     import xarray as xr
 
 _STEPS = 10  # steps in which a simulation sees d samples
-_OF_RUN = ("gamma", "width", "replicates")
+_OF_RUN = ("gamma", "width", "replicates", "record", "points")
+_LONG = 14.0  # time in which a leap of order two is left for any d that is simulated
 _OF_NETWORK = ("activation", "bias", "train_readout")
 
 
@@ -36,10 +37,13 @@ class MeanFieldCard(Algorithm):
     defaults = {"gamma": 0.1, "width": 64, "activation": "relu(z)", "replicates": 4}
     sliders = (Slider("gamma", 0.01, 0.3, "time of the flow for each n / d"),)
     own_clock = "time"
+    neurons = 32
     at_once = True
 
     def times(self, run: Run) -> np.ndarray:
         """Times of the flow at the places of a run."""
+        if not len(run.places):
+            return np.geomspace(0.05, _LONG, self.chosen(run).get("record", 60))
         if run.axis == "time":
             return run.places
         return np.asarray(self.chosen(run)["gamma"] * run.alpha)
@@ -49,6 +53,8 @@ class MeanFieldCard(Algorithm):
         given = {name: v for name, v in self.chosen(run).items() if name not in _OF_RUN}
         own = getattr(run.target.inputs, "dimension", None) if _has_inputs(run) else None
         start = {} if run.d is None or run.d == own else {"d": run.d}
+        if "points" in run.settings:  # a picture of particles: as many as there are neurons
+            given["particles"] = self.neurons
         return {"time": self.times(run), **start, **given}
 
     def training(self, run: Run) -> dict[str, Any]:
@@ -79,9 +85,15 @@ class MeanFieldCard(Algorithm):
         steps = self._steps(run)
         return {
             **self.training(run), "d": run.dimension, "steps": int(steps.max()),
-            "record": np.unique(steps), "init": "random", "seed": run.seed,
+            "record": np.unique(steps).tolist(), "init": "random", "seed": run.seed,
             "replicates": self.chosen(run)["replicates"], "progress": False,
         }  # fmt: skip
+
+    def watched(self, run: Run) -> xr.Dataset:
+        """What the engine records, along the time of the flow."""
+        found = super().watched(run)
+        training = self.training(run)
+        return found.assign_coords(time=found.step * (training["step_size"] / training["width"]))
 
     def learner_arguments(self, run: Run) -> dict[str, Any]:
         """The same steps on data, whose columns are used as they are."""

@@ -20,7 +20,7 @@ def racing(target: Any) -> list[Algorithm]:
 
 def moving() -> list[Algorithm]:
     """Algorithms whose neurons are watched along time."""
-    return [card for card in all_cards() if card.engine and card.axis == "time"]
+    return [card for card in all_cards() if card.engine and "time" in (card.axis, card.own_clock)]
 
 
 def predicted() -> dict[str, Algorithm]:

@@ -143,10 +143,14 @@ def _training_script(parameters: Mapping[str, Any]) -> str:
     body = ""
     for card in [card for card in moving() if card.name in given["algorithms"]]:
         for seed in range(first, first + given["seeds"]):
-            arguments = card.engine_arguments(neurons.run_of(target, d, seed))
+            arguments = card.engine_arguments(neurons.run_of(card, target, d, seed))
             body += f'runs["{card.name}", {seed}] = gd.dynamics.{card.engine}(\n    target,\n'
             body += _lines(arguments) + ")\n"
-        settings = card.theory_arguments(neurons.flow_run(target, d, first, ()))
+            if card.own_clock:
+                step = arguments["step_size"] / arguments["width"]
+                one = f'runs["{card.name}", {seed}]'
+                body += f"{one} = {one}.assign_coords(time={one}.step * {step!r})  # of the flow\n"
+        settings = card.theory_arguments(neurons.flow_run(card, target, d, first, ()))
         body += f'run = runs["{card.name}", {first}]\n'
         body += f'flows["{card.name}"] = gd.predict(\n    target,\n    "{card.theory}",\n'
         body += f"    time=run.time.values[run.time >= {neurons.FIRST_TIME}],\n"

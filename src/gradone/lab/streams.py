@@ -194,21 +194,26 @@ def training_event(source: str, curve: xr.Dataset, seed: int) -> Event:
     keep = np.flatnonzero(np.asarray(one["time"].values) >= neurons.FIRST_TIME)
     one = one.isel({clock: keep})
     x = np.asarray(one["time"].values, float).tolist()
-    recovery = one["recovery"].transpose(clock, "direction")
-    parts = [
-        {
-            "quantity": "recovery",
-            "name": f"z{k}",
-            "x": x,
-            "y": finite(recovery.sel(direction=k).values),
-            "error": [0.0] * len(x),
-        }
-        for k in recovery.direction.values.tolist()
-    ]
+    parts = []
+    if "recovery" in one:  # infinitely many neurons span every direction: they have none
+        recovery = one["recovery"].transpose(clock, "direction")
+        parts = [
+            {
+                "quantity": "recovery",
+                "name": f"z{k}",
+                "x": x,
+                "y": finite(recovery.sel(direction=k).values),
+                "error": [0.0] * len(x),
+            }
+            for k in recovery.direction.values.tolist()
+        ]
     M = one["overlap"].transpose("neuron", clock, "direction").values
-    Q = one["norm"].transpose(clock, "neuron", "neuron2").values
-    lengths = np.diagonal(Q, axis1=1, axis2=2).T
-    outside = np.sqrt(np.clip(lengths - (M**2).sum(-1), 0.0, None))
+    if "norm" in one:
+        Q = one["norm"].transpose(clock, "neuron", "neuron2").values
+        lengths = np.diagonal(Q, axis1=1, axis2=2).T
+        outside = np.sqrt(np.clip(lengths - (M**2).sum(-1), 0.0, None))
+    else:
+        outside = one["orthogonal_norm"].transpose("neuron", clock).values
     found = {
         "time": x,
         "overlap": [[finite(row) for row in neuron] for neuron in M],
