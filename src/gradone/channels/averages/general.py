@@ -13,7 +13,6 @@ width, averages are smooth functions of the width.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -32,13 +31,12 @@ from .moments import (
     growth_matrix,
     information_sums,
     invariant_maps,
-    matrix_power,
     products,
     response_matrix,
     scaled,
     symmetric_pairs,
 )
-from .sharp import LinearLabels, Units, extrapolated
+from .sharp import extrapolated, sharp_information
 from .slices import Labels, Slices, label_probabilities
 from .tables import Table, nodes_of, orders
 
@@ -50,7 +48,7 @@ _SKIP = {0: 1, 1: 1, 2: 4, 3: 8, 4: 16}
 _SPACING = {0: 0.4, 1: 0.4, 2: 0.5, 3: 0.55, 4: 0.7}
 _FINER_VALUES = 0.7  # of the same where labels are discrete
 _STEPS = {1: (0.25, 0.3), 2: (0.45, 0.6), 3: (0.5, 0.65), 4: (0.75, 0.8)}
-_RESOLVED = {1: 1e-2, 2: 5e-2, 3: 8e-2, 4: 0.25}
+_RESOLVED = {1: 2e-3, 2: 2e-2, 3: 8e-2, 4: 0.25}
 _RESOLVED_VALUES = {1: 1e-3, 2: 3e-3, 3: 3e-2, 4: 0.15}
 _LARGEST = 1e7  # number of entries of a table; a mirror halves it, and saves as much time again
 _WIDEST = 0.5  # variance of a posterior from which narrower ones can be extrapolated
@@ -152,15 +150,12 @@ class ChannelAverages:
         """Averages at `M` with all corrections, and what each source of error changes in them."""
         rules = Rule(), Rule(stretch=_WIDER), Rule(merge=True), Rule(fewer=True)
         plain, wide, rough, fewer = (self._averages(M, rule) for rule in rules)
-        # What a narrow posterior leaves open, and its error, vanish together.
-        widest = float(1 - np.linalg.eigvalsh(M)[0])
-        power = self._power * min(widest / self._narrowest(self._place(M)), 1.0)
         count = len(self._blocks)
         blocks = [self._averages(M, Rule(block=i)) for i in self._blocks]
         noise = scaled(_sum(blocks).plus(plain, -count), self._squared_noise / count)
         sources = [
             noise,
-            _spread(blocks),
+            Averages(*(np.std(parts, axis=0, ddof=1) for parts in zip(*blocks, strict=True))),
             scaled(wide.plus(plain, -1.0), 0.2),
             scaled(rough.plus(plain, -1.0), self._slice_error),
             scaled(fewer.plus(plain, -1.0), 3.0),
@@ -170,9 +165,9 @@ class ChannelAverages:
             ),
             self._of_known(M),
             Averages(0 * M, self.labels.log_density[1], 0.0),
-            Averages(0 * M, _EVIDENCE_ERROR, _POWER_ERROR * power)
+            Averages(0 * M, _EVIDENCE_ERROR, _POWER_ERROR * self._power)
             if self.labels.knots.size
-            else Averages(0 * M, 0.0, 1e-5 * power),
+            else Averages(0 * M, 0.0, 1e-5 * self._power),
         ]
         return plain.plus(noise, -1.0), sources
 
@@ -233,27 +228,31 @@ class ChannelAverages:
                 for fs, c in ((parts, chances), (merged, slices.merged(chances)))
             )
             J, information = (a + (a - b) / 3 for a, b in zip(fine, rough, strict=True))
+            width = np.sqrt(1 - at.overlaps)
             mse = 0.0 if rule.coarse else self._kept(("mse",), at, lambda: self._mse(at, table))
-            return np.array([*J.ravel(), mse - self.target.noise, information])
+            # What is not known of a label vanishes with the width.
+            share = (mse - self.target.noise) / width.max()
+            return np.array([*(J * self._units(width)).ravel(), share, information])
 
         def turned(found: np.ndarray, turn: np.ndarray) -> np.ndarray:
             J = turn.T @ found[:-2].reshape(M.shape) @ turn
             return np.append(J, found[-2:])
 
         place = self._place(M)
-        *J, mse, information = self._extrapolated(place, evaluate, rule, turned, self._units)
+        *rest, share, information = self._extrapolated(
+            place, evaluate, rule, turned, lambda Q: sharp_information(self.target, self.labels, Q)
+        )
+        width = np.sqrt(1 - place.overlaps)
+        J = place.Q @ (np.reshape(rest, M.shape) / self._units(width)) @ place.Q.T
         return Averages(
-            self._symmetric(place.Q @ np.reshape(J, M.shape) @ place.Q.T, M),
+            self._symmetric(J, M),
             information + self.labels.log_density[0],
-            self.target.noise + float(mse),
+            self.target.noise + float(share * width.max()),
         )
 
-    def _units(self, at: Place) -> Units:
-        return self._linear.units(at.Q, 1 - at.overlaps)
-
-    @cached_property
-    def _linear(self) -> LinearLabels:
-        return LinearLabels(self.target, self.labels)
+    def _units(self, width: np.ndarray) -> np.ndarray:
+        """Units of J in which it has a limit for narrow posteriors, (r, r)."""
+        return np.ones((self.r, self.r)) if self.target.noise else np.outer(width, width)
 
     def _mse(self, at: Place, table: Table) -> float:
         """Mean squared error of the posterior mean of a new label; no rule changes it."""
@@ -273,7 +272,7 @@ class ChannelAverages:
             weight, moments = self._moments(at, table, table.whole, 0, rule.stretch)
             chances = moments[(0,) * self.r]
             wrong = 1 - chances.max(axis=1) / np.maximum(chances.sum(axis=1), TINY)
-            return np.array([weight @ wrong / np.sqrt(1 - at.overlaps.min())])
+            return np.array([weight @ wrong / np.sqrt(1 - at.overlaps.min()), 0.0])
 
         found = self._extrapolated(place, evaluate, rule, lambda found, _: found)[0]
         return float(found * np.sqrt(1 - place.overlaps.min()))
@@ -297,13 +296,14 @@ class ChannelAverages:
             found = mean(parts)
             if not rule.coarse:
                 found = found + (found - mean([slices.merged(f) for f in parts])) / 3
-            return found
+            return np.append(found, 0.0)
 
         def turned(found: np.ndarray, turn: np.ndarray) -> np.ndarray:
-            return symmetric_pairs(found.reshape(r, r, r, r), turn.T, np.eye(r)[None]).ravel()
+            pairs = found[:-1].reshape(r, r, r, r)
+            return np.append(symmetric_pairs(pairs, turn.T, np.eye(r)[None]), found[-1])
 
         place = self._place(M)
-        pairs = self._extrapolated(place, evaluate, None, turned).reshape(r, r, r, r)
+        pairs = self._extrapolated(place, evaluate, None, turned)[:-1].reshape(r, r, r, r)
         scale = place.Q / np.sqrt(1 - place.overlaps)
         return symmetric_pairs(pairs, scale, self._maps(M))
 
@@ -423,13 +423,13 @@ class ChannelAverages:
         evaluate: Callable[[Place], np.ndarray],
         rule: Rule | None,
         turned: Callable[[np.ndarray, np.ndarray], np.ndarray],
-        units: Callable[[Place], Units] | None = None,
+        limit: Callable[[np.ndarray], np.ndarray | None] | None = None,
     ) -> np.ndarray:
-        """Numbers at a place, by a rule whose results are kept.
+        """Numbers at a place, the last of which may diverge with the logarithm of the width.
 
-        Where the posterior is too narrow, from three wider ones, in `units` in which they are
-        smooth functions of the width. Equal overlaps have no frame of their own: they are evaluated
-        in one, and `turned`.
+        Where the posterior is too narrow, from three larger widths: the others by a parabola, or
+        by a cubic if the limit of the first of them is known; what was evaluated by a rule is
+        kept. Equal overlaps have no frame of their own: they are evaluated in one, and `turned`.
         """
 
         def kept(at: Place) -> np.ndarray:
@@ -447,20 +447,15 @@ class ChannelAverages:
         # No posterior is wider than the prior.
         widest = min(_WIDTHS[-1] * np.sqrt(least), 1.0)
         share = (_WIDTHS - 1) / (_WIDTHS[-1] - 1)
-        widths, to = np.sqrt(least) + (widest - np.sqrt(least)) * share, float(np.sqrt(variance))
+        widths, to = np.sqrt(least) + (widest - np.sqrt(least)) * share, np.sqrt(variance)
+        overlaps = (np.minimum(place.overlaps, 1 - w * w) for w in widths)
+        found = np.array([kept(place._replace(overlaps=m)) for m in overlaps])
         if rule is not None and rule.fewer:
-            widths = widths[:2]
-        wider = (np.minimum(variances + w * w - variance, 1.0) for w in widths)
-        places = [place._replace(overlaps=1 - v) for v in wider]
-        if units is None:
-            found = np.array([kept(at) for at in places])
-            return extrapolated(widths, found, to, np.full(found.shape[1], np.nan))
-        found = np.array([units(at).shares(kept(at)) for at in places])
-        here = units(place)
-        # Where others are wide, no limit is known.
-        known = max(1 - (variances.max() - variance) / least, 0.0)
-        free = extrapolated(widths, found, 0.0, np.nan * here.limit)
-        return here.numbers(extrapolated(widths, found, to, free + known * (here.limit - free)))
+            widths, found = widths[:2], found[:2]
+        # A limit that noise sets is reached where the posterior is narrower than the noise.
+        is_near = variances.max() < (min(least, self.target.noise) if self.target.noise else least)
+        first = limit(place.Q) if limit is not None and is_near else None
+        return extrapolated(widths, found, float(to), first)
 
     def _kept(self, what: tuple[Any, ...], at: Place, make: Callable[[], Kept]) -> Kept:
         """What was made for the same place before, or else now; the last ones are kept."""
@@ -477,11 +472,3 @@ def _sum(parts: list[Averages]) -> Averages:
     for part in parts[1:]:
         found = found.plus(part)
     return found
-
-
-def _spread(parts: list[Averages]) -> Averages:
-    """Standard deviations; of a matrix, the root of its mean square, along whichever direction."""
-    J, *numbers = (np.array(values) for values in zip(*parts, strict=True))
-    away = J - J.mean(axis=0)
-    evidence, mse = (float(np.std(values, ddof=1)) for values in numbers)
-    return Averages(matrix_power((away @ away).sum(axis=0) / (len(J) - 1), 0.5), evidence, mse)
