@@ -136,8 +136,12 @@ def _theory(
         return at(*places) if places else None
 
     def apart(call: Call) -> list[Call]:
-        is_second = call[1]["places"] == sorted(order[1:5])
-        return [at(place) for place in order[1:5]] if is_second else []
+        # With more samples posteriors are narrower, and points take longer: what is before them
+        # is at least a line.
+        second = sorted(order[1:5])
+        if call[1]["places"] != second:
+            return []
+        return [at(place) for place in ((order[0] + second[0]) / 2, *second)]
 
     order = [float(grid[i]) for i in coarse_to_fine(len(grid))]
     if card.with_time_to_spare or grow <= 1:

@@ -9,6 +9,7 @@ from ..base.errors import BadData
 from ..charts import Axis, Chart, Series, draw, hline, line, vline
 from ..experiments.places import thresholds
 from .panel import Panel, from_zero
+from .words import how_to_get
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -124,8 +125,12 @@ def _chart(
 
 
 def _missing(study: Study, variable: str = "") -> tuple[tuple[str, str], ...]:
-    """Curves of the comparison, or those of one variable, that are not there, and why."""
-    reasons = {name: study.why_not(name) for name in study.outcomes if ":" in name}
+    """Curves of the comparison, or those of one variable, that are not whole, and why."""
+    reasons = {
+        name: how_to_get(study, name, outcome) if outcome.too_slow else study.why_not(name)
+        for name, outcome in study.outcomes.items()
+        if ":" in name
+    }
     found = {**study.absent, **{source: reason for source, reason in reasons.items() if reason}}
     return tuple(
         (_name(source), reason)

@@ -38,11 +38,12 @@ def command(study: Study) -> str:
 
 
 def how_to_get(study: Study, name: str, outcome: Outcome) -> str:
-    """Why a curve was left out of a study, and the command that computes it."""
+    """Why a curve, or a part of it, was left out of a study, and the command that computes it."""
     longer = f"{command(replace(study, budget=max(60.0, 4 * study.budget)))} --resume"
     if outcome.too_slow:
+        what = "another point" if outcome.answers else "a point"
         seconds = f"{outcome.too_slow:.0f} s"
-        return f"a point of it takes more than {seconds} of computing; with more time: {longer}"
+        return f"{what} of it takes more than {seconds} of computing; with more time: {longer}"
     return f"it takes long and is left out of a quick report; with more time: {longer}"
 
 
