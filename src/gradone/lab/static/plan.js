@@ -38,7 +38,8 @@ async function plan() {
     const found = await ask("plan", "/api/plan", query);
     show(found);
     table.classList.remove("stale");
-    const sizes = `d = ${found.d}, n = ${found.n}, width ${found.width}: log n / log d = ${found.data_exponent.toPrecision(3)}`;
+    const exponent = found.data_exponent.toPrecision(3);
+    const sizes = `d = ${found.d}, n = ${found.n}, width ${found.width}: log n / log d = ${exponent}`;
     say(place, sizes);
     table.setAttribute("data-plan", JSON.stringify([state.target, found.d, found.n, found.width]));
     offer(byId("plan-links"), [
