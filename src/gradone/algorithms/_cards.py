@@ -52,14 +52,21 @@ def _faces(count: int) -> dict[tuple[str, str], Algorithm]:
     found: dict[tuple[str, str], Algorithm] = {}
     cards = all_cards()
     found |= {("", card.name): card for card in cards}
-    # Of algorithms that share a face, the one that has the name of a face is the main one.
-    for card in sorted(cards, key=lambda card: card.name not in _names(card).values()):
+    # Of algorithms that share a face, the one with the name of its engine or learner is the main
+    # one, then the one with the name of its theory.
+    for card in sorted(cards, key=_rank):
         for face, name in _names(card).items():
             found.setdefault((face, name), card)
             found.setdefault(("", name), card)
         for name in card.relatives:
             found |= {("theory", name): card, ("", name): card}
     return found
+
+
+def _rank(card: Algorithm) -> int:
+    if card.name in (card.engine, card.learner):
+        return 0
+    return 1 if card.name == card.theory else 2
 
 
 def _names(card: Algorithm) -> dict[str, str]:
