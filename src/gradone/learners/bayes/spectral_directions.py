@@ -86,7 +86,7 @@ class SpectralDirections(DirectionFinder):
     some d r and n r^2 numbers.
 
     Copies of a row, label included, are one observation with a weight: the test does not take them
-    for evidence. In tables of few values rows agree by
+    for evidence, and integer weights equal repetition. In tables of few values rows agree by
     chance, and each counts.
 
     References
@@ -129,7 +129,7 @@ class SpectralDirections(DirectionFinder):
         self.chunk_size = chunk_size
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> SpectralDirections:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SpectralDirections:
         """Find the directions.
 
         Parameters
@@ -138,6 +138,8 @@ class SpectralDirections(DirectionFinder):
             Inputs.
         y : array-like (n,)
             Labels: numbers, or classes of any kind without a channel.
+        sample_weight : array-like (n,), optional
+            How often each row was seen; without a channel only.
 
         Returns
         -------
@@ -145,7 +147,11 @@ class SpectralDirections(DirectionFinder):
             Itself.
         """
         labels: Labels = "any" if self.channel is None else "exact"
-        data = self._checked(X, y, labels=labels, merge_copies=self.channel is None)
+        if sample_weight is not None and self.channel is not None:
+            raise BadData("sample_weight is for directions without a channel: repeat rows instead")
+        data = self._checked(
+            X, y, labels=labels, sample_weight=sample_weight, merge_copies=self.channel is None
+        )
         rng = np.random.default_rng(self.random_state)
         search = self._from_slices if self.channel is None else self._from_channel
         found = search(data, rng)

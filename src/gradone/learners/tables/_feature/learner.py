@@ -16,6 +16,7 @@ from ....base.arrays import check_new, like, to_numpy
 from ....base.errors import BadData
 from ....targets.sampled import whole_number
 from ..._callbacks import CallbackSupportMixin, fit_steps, with_callbacks
+from ..._copies import distinct_rows
 from ..._found import Found
 from ..._sliced_spectrum import sliced_directions
 from ..._standardize import Standardization, check_spread, row_blocks
@@ -126,7 +127,7 @@ class FeatureLearner(
         self._axes = _leading_axes(rows)
         used = rows if self._axes is None else Rows(rows.X @ self._axes, rows.Y, weights)
         self._ensemble = self._learned(used, places, rng, X, Y)
-        self._store(X, rows, used, rng)
+        self._store(X, rows, used, _moment_test(used, places, sample_weight, rng), rng)
         return self._ensemble.out_of_fold, rows.Y, weights
 
     def _learned(
@@ -164,7 +165,9 @@ class FeatureLearner(
     def _families(self) -> tuple[str, ...]:
         return tuple(f for f in FAMILIES if self.members is None or f in self.members)
 
-    def _store(self, X: Any, rows: Rows, used: Rows, rng: np.random.Generator) -> None:
+    def _store(
+        self, X: Any, rows: Rows, used: Rows, test: Found, rng: np.random.Generator
+    ) -> None:
         ensemble, d = self._ensemble, X.shape[1]
         if ensemble.basis.shape[1]:
             landmarks = rng.permutation(len(rows))[: self.n_landmarks]
@@ -179,7 +182,6 @@ class FeatureLearner(
         directions[:, self._columns.kept] = found
         self.directions_, self.eigenvalues_ = like(X, directions), like(X, values)
         self.n_directions_ = self._n_features_out = len(directions)
-        test = _moment_test(used, rng)
         self.p_values_ = test.p_values
         self.diagnosis_ = diagnosis(ensemble, len(found), test, rows.X.shape)
         self.member_weights_ = dict(
@@ -321,20 +323,30 @@ def _ridge_alone(rows: Rows) -> Ensemble:
     return Ensemble({"linear": fit.member}, stack, mean, none, slopes, None, [], out, False)
 
 
-def _moment_test(rows: Rows, rng: np.random.Generator) -> Found:
-    """What label-conditional moments show, tested by permutations."""
-    n, d = rows.X.shape
-    Y = rows.Y
-    if not d or not Y.shape[1] or n < FEW_ROWS:
+def _moment_test(
+    rows: Rows, places: np.ndarray, sample_weight: Any, rng: np.random.Generator
+) -> Found:
+    """What label-conditional moments show, tested by permutations of the rows that were given."""
+    d, Y = rows.X.shape[1], rows.Y
+    if not d or not Y.shape[1] or len(rows) < FEW_ROWS:
         return Found(np.zeros((0, d)), np.zeros(0), 0, 0, None, "no direction was looked for.")
     label = Y[:, 0] if Y.shape[1] == 1 else (Y @ np.linalg.svd(Y, full_matrices=False)[2][0])
-    X = rows.X
-    if n > _TEST_ROWS:
-        some = np.sort(rng.permutation(n)[:_TEST_ROWS])
-        X, label = X[some], label[some]
+    given = np.argsort(places, kind="stable")[np.sum(places < 0) :]
+    weights = _checked_weights(sample_weight, len(places))[given]
+    X, label = rows.X[places[given]], label[places[given]]
+    if (copies := distinct_rows(X, label, weights)) is not None:
+        X, label, weights = X[copies[0]], label[copies[0]], copies[1]
+    if len(X) > _TEST_ROWS:
+        some = np.sort(rng.permutation(len(X))[:_TEST_ROWS])
+        X, label, weights = X[some], label[some], weights[some]
     plain = Standardization(np.zeros(d), np.ones(d))
-    shrinkage = 0.2 * min(0.5, d / len(X)) + 0.001
-    inputs = whitened(X, plain, shrinkage=shrinkage, chunk_size=None)
+    inputs = whitened(
+        X,
+        plain,
+        shrinkage=0.2 * min(0.5, d / len(X)) + 0.001,
+        chunk_size=None,
+        row_weights=None if (weights == weights[0]).all() else weights / weights.mean(),
+    )
     return sliced_directions(inputs, label, n_components=None, permutations=_PERMUTATIONS, rng=rng)
 
 
