@@ -63,7 +63,7 @@ DESIGNS = [
 ]  # fmt: skip
 
 
-def test_of_the_feature_learners(X, y, seed, sample_weight=None):
+def moment_test(X, y, seed, sample_weight=None):
     """The test by which these learners say what moments show, without the rest of a fit."""
     weights = np.ones(len(y)) if sample_weight is None else sample_weight
     X, Y, weights, places = in_own_order(X, np.asarray(y, float)[:, None], weights)
@@ -71,12 +71,9 @@ def test_of_the_feature_learners(X, y, seed, sample_weight=None):
     return _moment_test(rows, places, sample_weight, np.random.default_rng(seed))
 
 
-test_of_the_feature_learners.__test__ = False
-
-
 def claims(finder, X, y, seed):
     """Whether each order shows a direction; twice the same of finders with one order."""
-    if finder is test_of_the_feature_learners:
+    if finder is moment_test:
         found = finder(X, y, seed)
         return found.first_order_rank > 0, found.second_order_rank > 0
     found = finder(random_state=seed).fit(X, y)
@@ -106,7 +103,7 @@ def test_copies_of_noise_show_no_direction(finder, design):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*constant column:UserWarning")
-@pytest.mark.parametrize("finder", [*FINDERS, test_of_the_feature_learners])
+@pytest.mark.parametrize("finder", [*FINDERS, moment_test])
 @pytest.mark.parametrize("design", DESIGNS)
 def test_the_level_of_the_test_on_every_design(finder, design):
     """Of 500 draws 12.5 claim a direction of pure noise, give or take 3.5.
@@ -135,15 +132,15 @@ def test_weights_equal_repetition_in_any_order(finder, values):
     np.testing.assert_allclose(weighted.transform(X), again.transform(X), atol=1e-10)
 
 
-def test_the_test_of_the_feature_learners_sees_cells_of_a_table():
+def test_the_moment_test_sees_cells_of_a_table():
     """Each cell is there in both classes, more often in one. Failed before: cells counted once."""
     rng = np.random.default_rng(0)
     X = rng.integers(2, size=(200, 4)).astype(float)
     y = (rng.random(200) < 0.2 + 0.6 * X[:, 0]).astype(float)
-    found = test_of_the_feature_learners(X, y, seed=0)
+    found = moment_test(X, y, seed=0)
     assert found.first_order_rank == 1
     cells, times = np.unique(np.column_stack([X, y]), axis=0, return_counts=True)
-    again = test_of_the_feature_learners(cells[:, :4], cells[:, 4], 0, times.astype(float))
+    again = moment_test(cells[:, :4], cells[:, 4], 0, times.astype(float))
     assert again.p_values == found.p_values
 
 

@@ -165,9 +165,7 @@ class FeatureLearner(
     def _families(self) -> tuple[str, ...]:
         return tuple(f for f in FAMILIES if self.members is None or f in self.members)
 
-    def _store(
-        self, X: Any, rows: Rows, used: Rows, test: Found, rng: np.random.Generator
-    ) -> None:
+    def _store(self, X: Any, rows: Rows, used: Rows, test: Found, rng: np.random.Generator) -> None:
         ensemble, d = self._ensemble, X.shape[1]
         if ensemble.basis.shape[1]:
             landmarks = rng.permutation(len(rows))[: self.n_landmarks]
