@@ -15,6 +15,7 @@ from ._registry import THEORIES as THEORIES
 if TYPE_CHECKING:
     from .bayes.amp_thresholds import amp_thresholds as amp_thresholds
     from .bayes.bayes_potential import bayes_potential as bayes_potential
+    from .depth.filter_layers import filter_layers as filter_layers
     from .depth.filter_stage import filter_stage as filter_stage
     from .depth.first_stage import first_stage as first_stage
     from .depth.first_stage_threshold import first_stage_threshold as first_stage_threshold
@@ -48,6 +49,7 @@ _PUBLIC = {
     "bayes_potential": "bayes.bayes_potential",
     "best_neuron": "giant.risk_bounds",
     "conditional_equivalent": "giant.conditional_equivalent",
+    "filter_layers": "depth.filter_layers",
     "filter_stage": "depth.filter_stage",
     "first_stage": "depth.first_stage",
     "first_stage_threshold": "depth.first_stage_threshold",

@@ -27,10 +27,12 @@ def test_reference_value_of_signs():
     assert filter_stage(np.ones(500), [-1.0, 1.0], n=1000).high == pytest.approx(1.66510, abs=1e-5)
 
 
-@pytest.mark.stat
+@pytest.mark.parametrize(
+    "draws", [pytest.param(6, marks=pytest.mark.stat), pytest.param(60, marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize(("power", "place", "n"), [(0.0, 1, 2400), (0.5, 11, 4000), (1.0, 6, 1500)])
-def test_outliers_and_overlaps_of_simulations(power, place, n):
-    """Means of 6 draws of p = 400 features: eigenvalues to 2 %, overlaps to 0.01 and their spread.
+def test_outliers_and_overlaps_of_simulations(power, place, n, draws):
+    """Means of p = 400 features: eigenvalues to 2 %, overlaps to 0.01 and five standard errors.
 
     Would catch: the edge of equal variances, which is off by factors for the last two.
     """
@@ -38,7 +40,7 @@ def test_outliers_and_overlaps_of_simulations(power, place, n):
     s = np.arange(1.0, p + 1) ** -power
     rng = np.random.default_rng(0)
     eigenvalues, overlaps, seconds = [], [], []
-    for _ in range(6):
+    for _ in range(draws):
         Z = rng.standard_normal((n, p))
         y = Z[:, place - 1] ** 2 + 0.5 * rng.standard_normal(n)
         t = scores(y, n)
@@ -50,7 +52,7 @@ def test_outliers_and_overlaps_of_simulations(power, place, n):
     z = rng.standard_normal(400_000)
     y = z**2 + 0.5 * rng.standard_normal(len(z))
     found = filter_stage(s, scores(y, n), n=n, squares=z**2, variance=s[place - 1])
-    error = 5 * np.std(overlaps, ddof=1) / np.sqrt(6)
+    error = 5 * np.std(overlaps, ddof=1) / np.sqrt(draws)
     assert np.mean(eigenvalues) == pytest.approx(found.eigenvalue, rel=0.02)
     assert np.mean(overlaps) == pytest.approx(found.overlap2, abs=0.01 + error)
     assert np.mean(seconds) < 1.02 * found.high < np.mean(eigenvalues)

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from ._data import SplitData
+from ._data import SplitData, beats
 from ._lofi_branches import BranchLevel, BranchReadout, branch_levels
 from ._lofi_kernel import RIDGES, KernelReadout
 from ._lofi_layers import Directions, Layer, directions_layer, fitted_layer, products_layer
@@ -18,6 +18,7 @@ from ._ridge_path import Readout, RidgePath
 _ROWS_FOR_EACH = 4  # product
 _MOST_IN_KERNEL = 4000  # rows
 _LEAST_ROWS = 40  # that a layer above the first is learned from
+_CHANCE = 3.0  # standard errors by which filters must beat the mean label
 
 
 @dataclass(frozen=True)
@@ -239,6 +240,8 @@ def chosen_stack(
         probes.append(_probe(level.rows, Y, H, Y_held))
     sizes = [float(np.mean(candidate.errors**2)) for candidate in candidates]
     best = candidates[int(np.argmin(sizes))]
+    if not beats(_lengths(best.errors), _lengths(Y.mean(axis=0) - Y_held), _CHANCE):
+        best = candidates[0]  # filters of labels that nothing explains are noise
     depth_errors = [
         min(size for size, one in zip(sizes, candidates, strict=True) if one.depth == depth)
         for depth in range(len(levels))
@@ -257,6 +260,12 @@ def chosen_stack(
     depth = len(stack.layers)  # with the last rows fewer layers may be found
     model = _model(stack, levels[depth], depth, best, Y_all, settings, rng)
     return Chosen(model, best.errors, depth_errors, probes)
+
+
+def _lengths(errors: np.ndarray) -> np.ndarray:
+    """Lengths (n,) of rows of errors (n, s)."""
+    found: np.ndarray = np.linalg.norm(errors, axis=1)
+    return found
 
 
 def _probe(rows: np.ndarray, Y: np.ndarray, H: np.ndarray, Y_held: np.ndarray) -> np.ndarray:

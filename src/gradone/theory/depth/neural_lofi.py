@@ -1,4 +1,4 @@
-"""What layers of filters find: overlaps of the plain and of the corrected first layer."""
+"""What layers of filters find: directions, plain and corrected, and features made of them."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from ...targets.hierarchical import HierarchicalTarget, QuadraticForms
 from ...targets.sampled import whole_number
 from .._registry import THEORIES, Theory
 from ._labels import draw_labels
+from .filter_layers import drawn_levels, second_level_share
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -21,12 +22,16 @@ LABELS = {
     "plain_overlap2": ("q_0^2", "mean squared overlap of the directions, without the correction"),
     "overlap2": ("q^2", "mean squared overlap of the directions, after the correction"),
     "residual_share": ("v", "share of the label that is not explained after the first layer"),
+    "feature_overlap2": (
+        "q_h^2",
+        "share of the second level that filters of exact directions show",
+    ),
 }
 
 
 @THEORIES.add("neural_lofi")
 class NeuralLoFiTheory(Theory):
-    r"""Directions that the first layer of filters finds, plain and corrected.
+    r"""Directions that the first layer of filters finds, and features that the second one does.
 
     Taking what is explained off the labels and putting its exact mean back leaves the mean of the
     label-weighted covariance and the noise of the rest alone, as if there were more samples,
@@ -35,7 +40,11 @@ class NeuralLoFiTheory(Theory):
               v = \frac{\mathbb{E}(y - f)^2}{\mathrm{Var}\,y},                           [NL-5]
 
     and v is the error of two layers [DT-6] that see directions of this overlap: iterated from the
-    plain overlaps, with what :math:`n_c/n` of these is at finite d by [DT-1].
+    plain overlaps, with what :math:`n_c/n` of these is at finite d by [DT-1]. The second layer has
+    the outliers [NL-6] of :math:`\mathbb{E}[t\,\psi\psi^\top]`, or the first order [NL-7]; the
+    share of its features that the better of them shows is known for exact directions.
+    :func:`gradone.theory.filter_layers` tells for each feature and layer the edges, the outlier,
+    the overlap and the samples from which it is found.
 
     Parameters
     ----------
@@ -48,11 +57,13 @@ class NeuralLoFiTheory(Theory):
 
     Notes
     -----
-    Nothing here is proven. *Derived*: the plain overlaps, by deterministic equivalents that
-    agree with simulations (see the page). *Heuristic*: [NL-5], since the fits of later rounds have
-    indirectly seen the rows that they are applied to, and since the fit is a polynomial here and
-    random ramps in the learner. *Conjectured*: that a correction does not change the
-    exponents of levels above the first. Errors ``q_err`` are those of the numbers.
+    Nothing here is proven. *Derived*: the plain overlaps, and the second level above exact
+    directions, by deterministic equivalents that agree with simulations (see the page).
+    *Heuristic*: [NL-5], since the fits of later rounds have indirectly seen the rows that they are
+    applied to, and since the fit is a polynomial here and random ramps in the learner.
+    *Conjectured*: that a correction does not change the exponents of levels above the first, and
+    that directions of overlap near 1 serve the second layer as well as exact ones. Errors ``q_err``
+    are those of the numbers.
     At d = 64, n = d^1.8 the overlaps of `Sight` are 0.81, 0.886 after one round and 0.913 after
     three, and measured ones 0.80, 0.889 and 0.938: ramps explain more than polynomials of degree 3.
 
@@ -71,9 +82,9 @@ class NeuralLoFiTheory(Theory):
 
     answers = tuple(LABELS)
     axes = ("kappa",)
-    numerics = 2
+    numerics = 3
     seconds = 2.0
-    regime = "finite d and n >> d; inputs Gaussian; features of the first level alone"
+    regime = "finite d and n >> d; inputs Gaussian; directions, and features of the second level"
     cites = ("dandi2026lofi", "dandi2025depth")
     kinds = (HierarchicalTarget,)
 
@@ -96,8 +107,11 @@ class NeuralLoFiTheory(Theory):
             )
         if samples.min() <= d:
             raise BadData(f"inputs are whitened, which needs more than d = {d} samples: kappa > 1")
-        draws = draw_labels(target, d)
-        found = [_at(target, draws, d, int(n), rounds) for n in samples]
+        draws, levels = draw_labels(target, d), drawn_levels(target, d)
+        found = []
+        for n in map(int, samples):
+            share = second_level_share(*levels, n)
+            found.append([*_at(target, draws, d, n, rounds), (share.value, share.error)])
         values: dict[str, Any] = {}
         for i, name in enumerate(LABELS):
             values[name] = ("kappa", np.array([row[i][0] for row in found]))
