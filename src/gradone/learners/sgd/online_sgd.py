@@ -59,7 +59,7 @@ class OnlineSGD(CallbackSupportMixin, TwoLayerLearner):
         of ``y`` and ``f``, or for labels -1 and 1 ``"logistic"`` (cross-entropy; predictions are
         log-odds) and ``"smooth_hinge"``: see :class:`gradone.targets.training.TrainedStudent`.
     geometry : {"euclidean", "projected", "spherical"}
-        Free weights; weights brought back to unit norm; steps tangent to the sphere, then the same.
+        Free weights; weights brought back to unit norm; tangent steps, then unit norm.
     batch_size : int
         Rows of an update; the last may have fewer.
     readout : "signs" or array (width,)

@@ -44,7 +44,7 @@ class OnlineSGDClassifier(ClassLearner, TwoLayerBase):
     step_size : float or "auto"
         :math:`\eta`, on the mean gradient of a batch; ``"auto"`` as for :class:`OnlineSGD`.
     geometry : {"euclidean", "projected", "spherical"}
-        Free weights; weights brought back to unit norm; steps tangent to the sphere, then the same.
+        Free weights; weights brought back to unit norm; tangent steps, then unit norm.
     batch_size : int
         Rows of an update; the last may have fewer.
     bias : float or array (width,)

@@ -55,7 +55,7 @@ class ReusedBatch(CallbackSupportMixin, TwoLayerLearner):
     loss : {"square", "correlation"}
         The error that multiplies the gradient: y - f, or y alone.
     geometry : {"euclidean", "projected", "spherical"}
-        Free weights; weights brought back to unit norm; steps tangent to the sphere, then the same.
+        Free weights; weights brought back to unit norm; tangent steps, then unit norm.
     batch_size : int, optional
         Rows of an update; all of them if None. The last batch of an epoch may have fewer.
     readout : "signs" or array (width,)
