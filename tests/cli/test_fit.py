@@ -215,9 +215,7 @@ def test_a_leak_is_a_warning(tmp_path):
     columns |= {"euros": 0.93 * columns["y"] + 2, "scale": np.exp(columns["y"])}
     done = run(written(tmp_path / "table.csv", **columns), "--target", "y", "--dry-run")
     assert done.exit_code == 0
-    assert "Warning: 'euros' alone determines 'y' without error (R² = 1)" in done.stderr
-    assert "Warning: 'scale' alone determines 'y'" in done.stderr
-    assert "'x' alone" not in done.stderr
+    assert "Warning: 'euros', 'scale' alone determine 'y' without error (R² = 1)" in done.stderr
     assert '--drop "euros"' in done.stderr
 
 
@@ -228,10 +226,7 @@ def test_a_leaked_class_is_a_warning(tmp_path):
     columns["word"] = np.array(["p", "q", "r", "s", "t", "u"])[np.arange(60) % 6]
     columns["half"] = np.array(["k", "k", "l"])[which]
     done = run(written(tmp_path / "table.csv", **columns), "--target", "y", "--dry-run")
-    assert "Warning: 'code' alone determines 'y' without error" in done.stderr
-    assert "Warning: 'word' alone determines 'y' without error" in done.stderr
-    assert "'x' alone" not in done.stderr
-    assert "'half' alone" not in done.stderr
+    assert "Warning: 'code', 'word' alone determine 'y' without error" in done.stderr
 
 
 # ---- whole reports

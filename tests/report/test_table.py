@@ -230,7 +230,7 @@ def test_missing_values_are_filled_and_noted(tmp_path):
     assert found.features == ("x", "x=(missing)", *levels)
     assert found.X[0].tolist() == [18.0, 1, 0, 0, 0, 1]
     assert found.notes == (
-        "1 rows without a value of 'y' were left out.",
+        "1 row without a value of 'y' was left out.",
         "Missing values were filled in: 'x' (2), 'eyes' (1). Numbers get the median and a mark, "
         "texts a level of their own.",
     )
@@ -251,9 +251,8 @@ def test_copies_and_constants_are_left_out_and_named(tmp_path):
     found = prepare(path, "y")
     assert found.features == ("x", "words=b", "other")
     assert found.notes == (
-        "'minus' repeats 'x' (up to scale) and was left out.",
-        "'letters' repeats 'words' (up to scale) and was left out.",
         "'one' has the same value in every row and was left out.",
+        "'minus' repeats 'x', 'letters' repeats 'words' (up to scale) and were left out.",
     )
 
 

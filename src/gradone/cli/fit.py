@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from ..report.table import Prepared, TableFit
 
 
+_MOST_COLUMNS = 30  # that are named one by one
+
+
 class Kind(StrEnum):
     """What a target is."""
 
@@ -95,9 +98,12 @@ def _command(table: Path, found: TableFit, task: Kind, drop: list[str] | None, c
 
 
 def _show_table(data: Prepared) -> None:
+    from ..learners.tables.tabular.table import counted
+
     n, d = data.X.shape
     kind = f"{len(data.classes)} classes" if data.classes else "a number"
-    typer.echo(f"{data.source}: {n} rows, {d} features, '{data.target}' is {kind}")
+    size = f"{counted(n, 'row')}, {counted(d, 'feature')}"
+    typer.echo(f"{data.source}: {size}, '{data.target}' is {kind}")
     for note in data.notes:
         typer.echo(f"  {note}")
     for warning in data.warnings:
@@ -125,9 +131,20 @@ def _show_cost(data: Prepared, folds: int | None, curve: bool, as_json: bool) ->
         typer.echo(json.dumps(told, indent=2))
         return
     _show_table(data)
-    columns = ", ".join(f"{c.name} ({_kind(c)})" for c in data.encoder.columns)
-    typer.echo(f"columns: {columns}")
+    typer.echo(f"columns: {_columns(data)}")
     typer.echo(f"expected with {count} folds: {cost}")
+
+
+def _columns(data: Prepared) -> str:
+    """Every column with its kind, or how many there are of each kind if they fill a screen."""
+    columns = data.encoder.columns
+    if len(columns) <= _MOST_COLUMNS:
+        return ", ".join(f"{c.name} ({_kind(c)})" for c in columns)
+    kinds = [_kind(c).rpartition(" levels")[1].strip() or _kind(c) for c in columns]
+    found = ((kinds.count(kind), kind) for kind in dict.fromkeys(kinds))
+    names = {"number": "of numbers", "date": "of dates", "levels": "of categories"}
+    shown = [f"{count} {names.get(kind, 'of many texts (mean label)')}" for count, kind in found]
+    return f"{len(columns)}, {', '.join(shown)}"
 
 
 def _kind(column: object) -> str:

@@ -54,12 +54,12 @@ class TableLearner(TransformerMixin, BaseEstimator):
         table = self._training_table(X)
         # The labels are checked by the learner that will see them, beside inputs that say nothing.
         Y = self._learner()._numbers(np.zeros((len(table), 1)), y)[1]
-        useless = useless_columns(table)
-        kept = table.without(*(name for name, _ in useless))
+        useless, notes = useless_columns(table)
+        kept = table.without(*useless)
         if not kept.columns:
             kept = table  # constant columns: the learner says what that means
         encoder = encoder_of(kept, Y, max_levels=self.max_levels)
-        self.notes_ = (*table.notes, *(note for _, note in useless), *row_numbers(kept))
+        self.notes_ = (*table.notes, *notes, *row_numbers(kept))
         numbers: np.ndarray = encoder.of_training(kept, Y).astype(_precision(X))
         self._keep(encoder, self._learner().fit(numbers, y, sample_weight=sample_weight))
         return self

@@ -13,7 +13,7 @@ from ...base.errors import BadData
 from ...learners.tables.tabular import Column, Table, TableEncoder, encoder_of, read_table
 from ...learners.tables.tabular.encoding import label_columns
 from ...learners.tables.tabular.suspects import leaks, row_numbers, useless_columns
-from ...learners.tables.tabular.table import listed, table_of
+from ...learners.tables.tabular.table import counted, listed, table_of
 
 Task = Literal["regression", "classification"]
 LEAST_ROWS = 20
@@ -116,17 +116,16 @@ def prepare(
     y = _labels(label, found)
     if len(table) < LEAST_ROWS:
         raise BadData(
-            f"{table.source} has {len(table)} rows: at least {LEAST_ROWS} are needed to compare "
-            "predictions on rows that were left out"
+            f"{table.source} has {counted(len(table), 'row')}: at least {LEAST_ROWS} are needed "
+            "to compare predictions on rows that were left out"
         )
     _check_labels(y, target, found)
     features = table.without(target, *drop)
     if drop:
         notes.append(f"These columns were left out on request: {listed(drop)}.")
-    useless = useless_columns(features)
-    if useless:
-        notes += [reason for _, reason in useless]
-        features = features.without(*(name for name, _ in useless))
+    useless, reasons = useless_columns(features)
+    notes += reasons
+    features = features.without(*useless)
     if not features.columns:
         raise BadData(
             f"no feature is left in {table.source}: every column besides '{target}' is constant, "
@@ -153,7 +152,8 @@ def _with_target(table: Table, target: str, rows: np.ndarray, notes: list[str]) 
     count = int((~rows).sum())
     if not rows.any():
         raise BadData(f"the target '{target}' is empty")
-    notes.append(f"{count} rows without a value of '{target}' were left out.")
+    was = "was" if count == 1 else "were"
+    notes.append(f"{counted(count, 'row')} without a value of '{target}' {was} left out.")
     return table.part(np.flatnonzero(rows))
 
 

@@ -12,6 +12,7 @@ from .table import Column, Table, listed
 
 ABSENT = "(missing)"
 """Level of a category for values that are missing."""
+_SHOWN = 5  # columns that cannot be encoded, of which each gets a line
 _MEAN_FOLDS = 5  # of the means of the label that training rows get
 
 
@@ -71,7 +72,10 @@ class Category:
         """The numbers, (n, features)."""
         codes = _codes(table[self.name], self.levels)
         found = (codes[:, None] == np.arange(len(self.levels))).astype(float)
-        return found[:, 1:] if len(self.levels) == 2 else found
+        if len(self.levels) != 2:
+            return found
+        found[codes < 0] = 0.5  # neither of the two
+        return found[:, 1:]
 
 
 @dataclass(frozen=True)
@@ -225,7 +229,8 @@ def encoder_of(table: Table, Y: np.ndarray | None = None, *, max_levels: int = 5
     """
     problems = list(_problems(table, Y, max_levels))
     if problems:
-        raise BadData("\n".join(problems))
+        more = [f"{len(problems) - _SHOWN} more columns have such problems."]
+        raise BadData("\n".join(problems[:_SHOWN] + more * (len(problems) > _SHOWN)))
     columns = tuple(_encoded(n, c, Y, max_levels) for n, c in table.columns.items())
     return TableEncoder(columns, max_levels)
 
@@ -255,8 +260,9 @@ def _problems(table: Table, Y: np.ndarray | None, max_levels: int) -> Iterator[s
             yield f"column '{name}' is empty. Leave it out: {drop}."
         elif column.kind == "date" and column.numbers is None:
             yield (
-                f"column '{name}' holds dates ({column.example}), and it is not clear which number "
-                f"is the day. Write them as 2024-01-31, or leave the column out: {drop}."
+                f"column '{name}' holds dates ({column.example}), and not every one can be read, "
+                "or it is not clear which number is the day. Write them as 2024-01-31, or leave "
+                f"the column out: {drop}."
             )
         elif column.kind == "text" or (len(column.levels) > max_levels and Y is None):
             many = f"{len(column.levels)} different texts" if column.levels else "many texts"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from importlib import import_module
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ....base.errors import BadData
-from .table import MAX_LEVELS, MISSING, Column, Table, column_of_texts, listed, table_of
+from .table import MAX_LEVELS, MISSING, Column, Table, column_of_texts, finite, listed, table_of
 
 _ROWS = 4096  # of a block
 _CODES = 10  # texts such as 1, 2, 3+ are a category; more numbers with a word among them are not
@@ -162,7 +163,7 @@ def _check_names(names: list[str], source: str) -> None:
     if any(name == "" for name in names):
         place = names.index("") + 1
         raise BadData(f"column {place} of {source} has no name: give every column one")
-    twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         raise BadData(f"{source} has several columns with the name {listed(twice)}: rename them")
     if all(_number(name) is not None for name in names):
@@ -192,11 +193,4 @@ def _checked(table: Table) -> Table:
         )
     if not len(table):
         raise BadData(f"{table.source} has names but no rows")
-    for name, column in table.columns.items():
-        if column.numbers is not None and np.isinf(column.numbers).any():
-            row = int(np.flatnonzero(np.isinf(column.numbers))[0]) + 1
-            raise BadData(
-                f"column '{name}' of {table.source} has infinite values, the first in row {row}. "
-                "Replace them by numbers, or leave them empty."
-            )
-    return table
+    return finite(table)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -156,14 +157,30 @@ def table_of(data: Any) -> Table:
         columns = {str(name): column_of(values) for name, values in data.items()}
     else:
         columns = _of_frame(data)
-    if len({len(column) for column in columns.values()}) != 1:
+    lengths = {len(column) for column in columns.values()}
+    if len(lengths) != 1 or lengths == {0}:
         raise BadData("the columns of a table must have the same number of rows, at least one")
-    return Table(columns)
+    return finite(Table(columns))
+
+
+def finite(table: Table) -> Table:
+    """The table, unless it has infinite values."""
+    for name, column in table.columns.items():
+        if column.numbers is not None and np.isinf(column.numbers).any():
+            row = int(np.flatnonzero(np.isinf(column.numbers))[0]) + 1
+            raise BadData(
+                f"column '{name}' of {table.source} has infinite values, the first in row {row}. "
+                "Replace them by numbers, or leave them empty."
+            )
+    return table
 
 
 def _of_frame(data: Any) -> dict[str, Column]:
     import narwhals.stable.v2 as nw
 
+    names = Counter(map(str, getattr(data, "columns", ())))
+    if twice := [name for name, count in names.items() if count > 1]:
+        raise BadData(f"the table has several columns with the name {listed(twice)}: rename them")
     try:
         frame = nw.from_native(data, eager_only=True)
     except TypeError:
@@ -181,6 +198,8 @@ def _of_series(series: Any) -> Column:
     if kind.is_numeric():
         return Column("number", numbers=series.cast(nw.Float64).to_numpy().astype(float))
     if kind in (nw.Datetime, nw.Date):
+        if getattr(kind, "time_zone", None):
+            series = series.dt.replace_time_zone(None)  # the time on the clocks of the zone
         return _of_moments(series.cast(nw.Datetime("us")).to_numpy().astype("datetime64[us]"))
     if kind == nw.Boolean:
         return column_of_texts([_text(value) for value in series.to_list()])
@@ -205,6 +224,17 @@ def listed(names: Any, most: int = 8) -> str:
     names = list(names)
     shown = ", ".join(f"'{name}'" for name in names[:most])
     return shown + (f", ... ({len(names)} in all)" if len(names) > most else "")
+
+
+def counted(count: int, what: str) -> str:
+    """A number of things in words.
+
+    Examples
+    --------
+    >>> counted(1, "row"), counted(2, "row")
+    ('1 row', '2 rows')
+    """
+    return f"{count} {what}" + ("s" if count != 1 else "")
 
 
 def _text(value: Any) -> str:
