@@ -103,16 +103,33 @@ def test_a_piece_beyond_its_limit_gives_way_to_other_tasks():
     assert found["quick"].answers == {0: {"a": 1}}
 
 
+def in_parts(whole, *parts):
+    """Splits one call, in some parts and others that follow one by one, and no other call."""
+    return lambda one: parts if one == whole else ([], [])
+
+
 def test_a_piece_beyond_its_limit_is_tried_again_in_parts(monkeypatch):
     """Also if the task is dear by then, and without a budget; parts are not split again."""
     monkeypatch.setattr("gradone.base.children._DEAR", 0.3)
     parts = [call(dict, a=2), work(600), call(dict, a=3)]
     pieces = [call(dict, a=1), work(601), call(dict, a=4)]
-    is_whole = pieces[1].__eq__
-    task = Task("one", pieces, enough=2, split=lambda one: parts if is_whole(one) else [])
+    task = Task("one", pieces, enough=2, split=in_parts(pieces[1], parts, []))
     found = run_within([task], 0.0, piece_seconds=0.5, workers=1)["one"]
     assert list(found.answers.values()) == [{"a": 1}, {"a": 2}, {"a": 3}]
     assert (found.unfinished, found.too_slow) == ({1, 3, 5}, 0.5)
+
+
+def test_a_piece_that_would_be_beyond_its_limit_is_not_begun():
+    """Its parts would take 5 x 0.2 seconds by the first piece; the second of a climb ends it."""
+    climb = [call(dict, a=3), work(600), work(601)]
+    pieces = [work(0.2), work(602)]
+    task = Task("one", pieces, enough=2, split=in_parts(pieces[1], [work(0.1), work(0.11)], climb))
+    other = Task("other", [work(0.4)])
+    found = run_within([task, other], 0.0, piece_seconds=0.7, workers=2)["one"]
+    assert sorted(found.answers) == [0, 2, 3, 4]
+    assert found.unfinished == {1, 5, 6}
+    assert found.too_slow == 0.7
+    assert found.seconds < 2 * 0.7  # no more than one piece was cut
 
 
 def test_a_task_with_an_answer_may_have_more_patience():

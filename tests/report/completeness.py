@@ -4,7 +4,6 @@ from gradone.algorithms import ALGORITHMS
 from gradone.report.curves import fineness
 
 FEWEST = {"theory": 5, "simulation": 3}  # points of a curve, whatever the budget
-SLOW = 3  # points of the line of a theory of which others take too long
 
 
 def shortcomings(study):
@@ -18,13 +17,8 @@ def shortcomings(study):
             # What takes too long is left out, and the report says how to get it.
             if "with more time: gradone study" not in study.why_not(task):
                 found.append(f"{task} has no curve: {study.why_not(task)}")
-    told = {
-        name for panel in study.panels for name, why in panel.missing if "with more time" in why
-    }
     for curve in fineness(study):
-        # Of a line whose further points take too long, the report says so beside the picture.
-        is_slow = curve.name.endswith(", theory") and curve.name in told
-        least = SLOW if is_slow else FEWEST[curve.name.rpartition(", ")[2]]
+        least = FEWEST[curve.name.rpartition(", ")[2]]
         if curve.places < least and "optimal" not in curve.name:
             found.append(f"{curve.name} has {curve.places} points")
     panels = study.panels

@@ -45,7 +45,9 @@ class Task:
         How many times as long as others its pieces may take once there is an answer: who has a
         point wants the others too.
     split : callable, optional
-        Told a call that took too long, returns smaller ones that are tried in its place.
+        Told a call that takes too long, or would by the time of the pieces before it, returns
+        smaller ones that are tried in its place: a list of some, and a list of others that follow
+        one by one until one of them takes too long.
     then : callable, optional
         Called in the parent with the answer of each piece; returns further tasks.
     """
@@ -57,7 +59,7 @@ class Task:
     rounds: int = 0
     refine: Callable[[list[Any]], Call | None] | None = None
     patience: float = 1.0
-    split: Callable[[Call], Sequence[Call]] | None = None
+    split: Callable[[Call], tuple[list[Call], list[Call]]] | None = None
     then: Callable[[Any], Iterable[Task]] | None = None
 
 
@@ -181,6 +183,7 @@ class _Board:
         self._limits: dict[str, float] = {}
         self._rounds: dict[str, int] = {}
         self._parts: dict[str, int] = {}
+        self._climb: dict[str, int] = {}
         self._fine: set[str] = set()
         self._add(tasks)
 
@@ -207,10 +210,15 @@ class _Board:
             self._begun[name] += 1
             self._running[name] += 1
             answer = self._recall(name, call) if self._recall else None
-            if answer is None:
-                limit = self._limits[name] = self._patience(name, place)
-                return (name, place), (measured, _arguments(call, limit)), Limits()
-            self.record(name, place, 0.0, Reply("answer", (answer, 0.0)))
+            if answer is not None:
+                self.record(name, place, 0.0, Reply("answer", (answer, 0.0)))
+                continue
+            limit = self._limits[name] = self._patience(name, place)
+            if self._has_split(name, call, limit):
+                self._running[name] -= 1
+                self.done += 1
+                continue
+            return (name, place), (measured, _arguments(call, limit)), Limits()
         return None
 
     def _next_task(self) -> str | None:
@@ -218,7 +226,11 @@ class _Board:
             is_due = self._rounds[name] < task.rounds and self.outcomes[name].seconds <= _DEAR
             if is_due and self._begun[name] == len(self._pieces[name]) and self._has_finer(name):
                 self._rounds[name] += 1
-        coarse = [name for name in self._tasks if self._begun[name] < self._first(name)]
+        coarse = [
+            name for name in self._tasks
+            if self._begun[name] < self._first(name)
+            and not (self._running[name] and self._climbs(name, self._begun[name]))
+        ]  # fmt: skip
         if coarse:
             return min(coarse, key=self._turn)
         fine = [name for name in self._tasks if self._can_refine(name)]
@@ -294,7 +306,7 @@ class _Board:
         elif reply.kind == "death" and "SIGPROF" in str(reply.value):
             elapsed = self._limits[name]
             if not self._has_split(name, outcome.calls[place]):
-                if outcome.too_slow or not outcome.answers:
+                if outcome.too_slow or not outcome.answers or self._climbs(name, place):
                     self._begun[name] = len(self._pieces[name])
                 outcome.too_slow = elapsed
         else:
@@ -303,13 +315,21 @@ class _Board:
         if place >= self._first(name):
             self._refined[name] += elapsed
 
-    def _has_split(self, name: str, call: Call) -> bool:
-        """Whether a call that took too long is tried again in parts, which come next."""
+    def _has_split(self, name: str, call: Call, limit: float = 0.0) -> bool:
+        """Whether a call is tried in parts, which come next: those together are beyond a limit."""
         split, begun = self._tasks[name].split, self._begun[name]
-        parts = list(split(call)) if split and self.outcomes[name].answers else []
+        some, climb = split(call) if split and self.outcomes[name].answers else ([], [])
+        parts = [*some, *climb]
+        if not parts or len(parts) * self._cost(name) < limit:
+            return False
         self._pieces[name][begun:begun] = parts
         self._parts[name] += len(parts)
-        return bool(parts)
+        self._climb[name] = begun + len(some)
+        return True
+
+    def _climbs(self, name: str, place: int) -> bool:
+        """Whether a piece is one of those that follow one by one."""
+        return place >= self._climb.get(name, place + 1)
 
     def close(self) -> None:
         """Count what was not done."""

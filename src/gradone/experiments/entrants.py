@@ -135,13 +135,14 @@ def _theory(
         places = next_places(answers, shared["axis"], most=grow)
         return at(*places) if places else None
 
-    def apart(call: Call) -> list[Call]:
-        # With more samples posteriors are narrower, and points take longer: what is before them
-        # is at least a line.
-        second = sorted(order[1:5])
+    def apart(call: Call) -> tuple[list[Call], list[Call]]:
+        # With more samples posteriors are narrower, and points take longer: five points up to the
+        # second place are at least a line, and the others follow as far as they go.
+        first, second = order[0], sorted(order[1:5])
         if call[1]["places"] != second:
-            return []
-        return [at(place) for place in ((order[0] + second[0]) / 2, *second)]
+            return [], []
+        between = [first + (second[0] - first) * part for part in (0.5, 1.0, 0.25, 0.75)]
+        return [at(place) for place in between], [at(place) for place in second[1:]]
 
     order = [float(grid[i]) for i in coarse_to_fine(len(grid))]
     if card.with_time_to_spare or grow <= 1:
