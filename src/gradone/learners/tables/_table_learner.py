@@ -128,8 +128,9 @@ class TableLearner(TransformerMixin, BaseEstimator):
             self.feature_names_in_ = np.array(list(table.columns), dtype=object)
             return table
         if hasattr(X, "columns"):
+            table = table_of(X)  # first: it names what is wrong with the columns in our words
             in_our_words(lambda: validate_data(self, X, skip_check_array=True))
-            return table_of(X)
+            return table
         return table_of(self._array(X, reset=True))
 
     def _numbers(self, X: Any) -> np.ndarray:
