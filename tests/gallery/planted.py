@@ -45,6 +45,7 @@ def scaled(variable, factor=2.0, kind="theory:"):
 
 PLANTED: Mapping[str, Callable] = {
     "amp-iterations": scaled("iterations", 2.0),
+    "digit-filters": scaled("ratio", 0.15, "simulation:"),
     "feature-spectrum": scaled("share_below", 0.9),
     "gradient-orientation": scaled("overlap", 1.2),
     "gradient-spike": scaled("cosine2", 1.3),

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 DIMENSIONS = frozenset(
     "source target alpha kappa n d width width_ratio batch_ratio readout_ratio step time "
-    "neuron neuron2 direction direction2 degree eigenvalue branch optimizer replicate ridge "
+    "neuron neuron2 direction direction2 degree eigenvalue branch layer optimizer replicate ridge "
     "ridge_exponent step_size width_exponent".split()
 )
 STATUS = frozenset({"converged", "is_hard", "n_iter", "status"})

@@ -77,8 +77,10 @@ class NeuralLoFiClassifier(FilterLearner, ClassLearner, BaseEstimator):
         rows held out, by which the depth was chosen.
     validation_accuracy_ : float
         Accuracy on the rows held out, before these were fitted as well.
-    directions_ : array (k, d)
-        Orthonormal rows that span the filters of the first layer on the inputs.
+    weights_, directions_ : array (k, d)
+        Filters of the first layer on the inputs (for ``"relu"`` their linear parts, for each class
+        that of first order and then those of second order, the largest first), and orthonormal rows
+        with their span; of the inputs themselves if there is no layer.
     diagnosis_ : str
         What was found and how well it predicts, in words.
     mean_, scale_ : array (d,)
@@ -187,6 +189,7 @@ class NeuralLoFiClassifier(FilterLearner, ClassLearner, BaseEstimator):
         self.depth_scores_ = like(X, 1 - np.array(chosen.depth_errors) / spread)
         self.validation_accuracy_ = _accuracy(chosen.errors + wanted, held)
         rows = chosen.model.weights[0]
+        self.weights_ = like(X, rows)
         self.directions_ = like(X, orthonormal_rows(rows))
         self.mean_ = like(X, self._scales.mean)
         factor = self._scales.factor
