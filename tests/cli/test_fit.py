@@ -209,6 +209,26 @@ def test_what_does_not_fit_in_memory_is_refused_before_it_is_tried(tmp_path, mon
     assert "--drop" in done.stderr
 
 
+def test_what_a_long_fit_costs_is_said_before_it_begins(tmp_path, monkeypatch):
+    def interrupted(*_, **__):
+        raise gd.BadData("the fit has begun")
+
+    monkeypatch.setattr("gradone.report.table.fit_prepared", interrupted)
+    for rows, told in ((60, False), (3000, True)):
+        done = run(written(tmp_path / "table.csv", **noisy(rows)), "--target", "y")
+        assert "the fit has begun" in done.stderr
+        assert ("of CPU time" in done.stdout) == told
+
+
+def test_many_columns_with_missing_values_have_one_sentence(tmp_path):
+    columns = {f"c{k}": ["", *RNG.standard_normal(59)] for k in range(27)}
+    done = run(written(tmp_path / "table.csv", **noisy(**columns)), "--target", "y", "--dry-run")
+    (sentence,) = [line for line in done.stdout.splitlines() if "Missing values" in line]
+    assert "'c0' (1)" in sentence
+    assert "and 22 more columns" in sentence
+    assert len(done.stdout.splitlines()) < 24
+
+
 def test_a_leak_is_a_warning(tmp_path):
     """One column that is the target in another unit, one that is a monotone function of it."""
     columns = noisy()

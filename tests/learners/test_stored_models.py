@@ -60,6 +60,15 @@ def test_every_family_of_members_comes_back(data, members, tmp_path):
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
 
 
+def test_columns_that_were_left_out_are_left_out_again(tmp_path):
+    X = np.random.default_rng(0).standard_normal((300, 24))
+    y = np.abs(X[:, 3]) + np.sign(X[:, 7])
+    model = FeatureRegressor(**SMALL, random_state=0).fit(X, y)
+    assert "columns say no more than shuffled ones" in model.diagnosis_
+    again = load_model(gd.learners.save_model(model, tmp_path / "model"))
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+
+
 def test_a_classifier_comes_back_with_its_classes_and_probabilities(tmp_path):
     X, y, _ = rotated(sign_product, n=300, d=4, r=2, seed=0)
     words = np.where(y > 0, "even", "odd")

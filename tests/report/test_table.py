@@ -17,6 +17,7 @@ from gradone.report.table.comparison import Comparison, Entry, score
 from gradone.report.table.growth import measure_growth
 from gradone.report.table.loadings import loading_errors
 from gradone.report.table.pictures import growth_chart, map_chart
+from gradone.report.table.variance import explained_variance
 
 SMALL = {"max_directions": 2, "cv": 2, "n_landmarks": 50, "n_landmarks_final": 60}
 
@@ -51,6 +52,19 @@ def test_the_directions_are_those_of_the_truth(saddle):
     assert "depends on 2 combinations of the 4 features" in say.finding(fit)
     assert fit.comparison.own.mean > 0.8
     assert fit.comparison.entries["ridge"].mean < 0.2
+
+
+def test_shares_of_the_gradient_and_of_the_variance_are_told_apart():
+    """y = z1 + sin(4 z2)/2: variances 1 and 1/8, mean square gradients 1 and 2."""
+    X = normal(2000, 2)
+    y = X[:, 0] + np.sin(4 * X[:, 1]) / 2
+    rows = np.arange(2000)
+    folds = [(rows[:1000], rows[1000:]), (rows[1000:], rows[:1000])]
+    steep_first = np.eye(2)[::-1]
+    found = explained_variance(prepared(X, y), folds, [steep_first, steep_first], 2)
+    np.testing.assert_allclose(found, [1 / 9, 1.0], atol=0.05)
+    one = explained_variance(prepared(X, y), folds, [np.eye(1, 2), np.zeros((0, 2))], 2)
+    np.testing.assert_allclose(one, 0.5 * 8 / 9, atol=0.03)
 
 
 def test_errors_of_loadings_are_the_spread_of_repeated_tables():
@@ -113,6 +127,11 @@ def test_numbers_of_a_report_are_json_and_add_up(saddle):
     assert found["gain"]["ridge"][0] == pytest.approx(difference.mean())
     assert own["error"] == pytest.approx(np.std(own["folds"], ddof=1) / np.sqrt(2))
     assert found["learning_curve"]["rows"][-1] == 120
+    first, second = found["directions"]
+    assert first["gradient_share"] + second["gradient_share"] == pytest.approx(1)
+    assert first["explained_variance"] < 0.3  # z1 alone says nothing about z1 z2
+    assert second["explained_variance"] > 0.8
+    assert "variance explained with those before it" in fit.to_html()
     assert found["learning_curve"]["scores"]["gradone"][-1] == own["folds"]
 
 

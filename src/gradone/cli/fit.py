@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from ..report.table import Prepared, TableFit
 
 
+_LONG = 30.0  # CPU seconds from which a fit is announced
 _MOST_COLUMNS = 30  # that are named one by one
 
 
@@ -67,6 +69,7 @@ def fit(
     folder = out or table.with_name(f"{table.stem}-fit")
     if not as_json:
         _show_table(data)
+        _announce(data, folds, curve)
     found = fit_prepared(data, folds=folds, curve=curve, seed=seed, say=_say)
     files = found.save(folder, command=_command(table, found, task, drop, curve))
     if as_json:
@@ -135,6 +138,17 @@ def _show_cost(data: Prepared, folds: int | None, curve: bool, as_json: bool) ->
     typer.echo(f"expected with {count} folds: {cost}")
 
 
+def _announce(data: Prepared, folds: int | None, curve: bool) -> None:
+    """Say what a long fit will cost before it begins."""
+    from ..report.table.cost import expected_cost
+    from ..report.table.fit import number_of_folds
+
+    count = number_of_folds(data, folds)
+    cost = expected_cost(data, folds=count, curve=curve)
+    if cost.seconds > _LONG:
+        typer.echo(f"expected with {count} folds: {cost}")
+
+
 def _columns(data: Prepared) -> str:
     """Every column with its kind, or how many there are of each kind if they fill a screen."""
     columns = data.encoder.columns
@@ -183,7 +197,11 @@ def _show(found: TableFit, files: dict[str, Path]) -> None:
     show(screen, rows)
     show(screen, "")
     for k in range(found.learner.n_directions_):
-        show(screen, f"direction {k + 1}: {words.leading_features(found, k)}")
+        shares = f"{found.gradient_shares[k]:.0%} of the gradient"
+        if not math.isnan(found.explained[k]):
+            so_far = "it explains" if k == 0 else "with those before it explains"
+            shares += f", {so_far} {max(found.explained[k], 0.0):.0%} of the variance"
+        show(screen, f"direction {k + 1}: {words.leading_features(found, k)}; {shares}")
     if found.growth is not None:
         show(screen, words.more_rows(found))
     show(screen, "")

@@ -29,6 +29,7 @@ _MODULES = (
     "tables._feature.machine",
     "tables._feature.readouts",
     "tables._feature.rows",
+    "tables._feature.screen",
     "tables._feature.smoother",
     "tables._feature.stack",
     "tables._feature.trees",

@@ -65,10 +65,10 @@ DESIGNS = [
 
 def moment_test(X, y, seed, sample_weight=None):
     """The test by which these learners say what moments show, without the rest of a fit."""
-    weights = np.ones(len(y)) if sample_weight is None else sample_weight
-    X, Y, weights, places = in_own_order(X, np.asarray(y, float)[:, None], weights)
+    given = np.ones(len(y)) if sample_weight is None else sample_weight
+    X, Y, weights, places = in_own_order(X, np.asarray(y, float)[:, None], given)
     rows = Rows(scaling(X, weights)(X), scaling(Y, weights)(Y), weights / weights.mean())
-    return _moment_test(rows, places, sample_weight, np.random.default_rng(seed))
+    return _moment_test(rows, places, given, np.random.default_rng(seed))
 
 
 def claims(finder, X, y, seed):

@@ -65,7 +65,13 @@ class TableLearner(TransformerMixin, BaseEstimator):
         return self
 
     @classmethod
-    def around(cls, learner: Any, encoder: TableEncoder, columns: tuple[str, ...]) -> Self:
+    def around(
+        cls,
+        learner: Any,
+        encoder: TableEncoder,
+        columns: tuple[str, ...],
+        notes: tuple[str, ...] = (),
+    ) -> Self:
         """The fitted learner of a table whose encoder and feature learner are fitted already.
 
         Parameters
@@ -76,11 +82,13 @@ class TableLearner(TransformerMixin, BaseEstimator):
             Of the columns.
         columns : tuple of str
             Names of the columns.
+        notes : tuple of str
+            What was done with the table.
         """
-        made = cls(max_levels=encoder.max_levels)
+        made = cls(max_levels=encoder.max_levels, random_state=learner.random_state)
         made.n_features_in_ = len(columns)
         made.feature_names_in_ = np.array(columns, dtype=object)
-        made.notes_ = ()
+        made.notes_ = notes
         made._keep(encoder, learner)
         return made
 
@@ -112,6 +120,37 @@ class TableLearner(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         return self.learner_.loadings().assign_coords(feature=list(self.encoder_.features))
 
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """Share (columns,) of each column in the prediction [FL-9]; they add up to 1."""
+        check_is_fitted(self)
+        starts = np.cumsum([0, *(len(column.features) for column in self.encoder_.columns)])
+        ranges = zip(self.encoder_.columns, starts, starts[1:], strict=False)
+        groups = {column.name: range(start, end) for column, start, end in ranges}
+        names = getattr(self, "feature_names_in_", [f"x{i}" for i in range(self.n_features_in_)])
+        found: np.ndarray = self.learner_._importances([groups.get(str(n), ()) for n in names])
+        return found
+
+    def direction_angles(
+        self, X: Any, y: Any, sample_weight: Any = None, *, n_resamples: int = 20
+    ) -> Any:
+        """How sure the directions are, as ``direction_angles`` of the learner says it.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            The rows that were fitted to.
+        n_resamples : int
+            Number of fits, each of which takes as long as the first one.
+        """
+        check_is_fitted(self)
+        table = self._table(X)
+        Y = self._learner()._numbers(np.zeros((len(table), 1)), y)[1]
+        names = (column.name for column in self.encoder_.columns)
+        kept = Table({name: table[name] for name in names})
+        numbers: np.ndarray = self.encoder_.of_training(kept, Y)
+        return self.learner_.direction_angles(numbers, y, sample_weight, n_resamples=n_resamples)
+
     # ---- parts
 
     def _learner(self) -> Any:
@@ -136,13 +175,16 @@ class TableLearner(TransformerMixin, BaseEstimator):
     def _numbers(self, X: Any) -> np.ndarray:
         """Features of new rows; columns that were not there in training are ignored."""
         check_is_fitted(self)
-        if _is_named(X) or hasattr(X, "columns"):
-            table = _of_any(X)
-        else:
-            table = table_of(self._array(X, reset=False))
+        table = self._table(X)
         for remark in self.encoder_.strangers(table):
             warnings.warn(f"{remark}.", UserWarning, stacklevel=3)
         return self.encoder_(table).astype(_precision(X))
+
+    def _table(self, X: Any) -> Table:
+        """Table of new rows."""
+        if _is_named(X) or hasattr(X, "columns"):
+            return _of_any(X)
+        return table_of(self._array(X, reset=False))
 
     def _array(self, X: Any, *, reset: bool) -> np.ndarray:
         found: np.ndarray = in_our_words(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.utils.class_weight import compute_class_weight
 
-from ...base.arrays import like
+from ...base.arrays import in_our_words, like
 from ...base.cost import Cost
 from .._classes import ClassLearner
 from .._registry import LEARNERS
@@ -35,15 +37,28 @@ class FeatureClassifier(ClassLearner, FeatureLearner):
         Folds that choose between the members. ``"auto"``: 5 below 600 rows, 3 below 6000, above
         that a fifth of the rows is held out once.
     members : sequence of str, optional
-        Families that may take part: ``"linear"``, ``"kernel"``, ``"metric"``, ``"index"`` (the
-        learned directions). None: all, but for more than 3 classes no ``"index"``,
-        which costs in proportion to their number.
+        Families that may take part: ``"linear"``, ``"kernel"``, ``"metric"``, ``"trees"`` (boosted
+        trees of single columns, up to 12 classes), ``"index"`` (the learned directions). None:
+        all, but for more than 3 classes no ``"index"``, which costs in proportion to their number.
+    effort : "full" or "fast"
+        ``"fast"``: at most two folds, and no directions are looked for unless `members` asks for
+        them; it costs about a seventh and predicts a little worse.
     n_landmarks, n_landmarks_final : int
-        Landmarks of the smoother in the search, and of the final one.
+        Most landmarks of the smoother in the search (a sixth of the rows of smaller tables, but
+        60), and of the final one.
     subsample : int
         Rows that the search is made on if there are more; its result is refined on all.
     min_gain : float
         Share of the error that another stage of the search must take away.
+    energy : float
+        Share of the mean square gradient of the prediction that ``directions_`` must hold: as many
+        are given as are needed, the strongest first. 1 gives all that were found. The prediction
+        does not depend on it.
+    class_weight : dict, "balanced" or None
+        Weights of the classes, which multiply those of the rows: by class (1 where one is not
+        named), or so that all classes weigh the same.
+    n_jobs : int, optional
+        Folds that are fitted at a time; the result does not depend on it.
     random_state : int, numpy.random.Generator or None
         Of folds and landmarks. With a number the result depends on neither the order of the rows
         nor the scale of the columns.
@@ -55,11 +70,15 @@ class FeatureClassifier(ClassLearner, FeatureLearner):
         ``((X - mean_) / scale_) @ directions_.T``. The prediction changes most along the first.
     n_directions_ : int
         Number of directions; 0 if none is of use.
-    eigenvalues_ : array (k,)
-        Mean square derivative of the prediction along each direction, standardized labels.
+    eigenvalues_ : array (m,)
+        Mean square derivative of the prediction along each direction that was found, standardized
+        labels; the first k are those of ``directions_``.
     p_values_ : tuple of float, or None
         Of label-conditional moments of first and second order under permutation, as in
         :class:`SpectralDirections`; None below 20 rows.
+    feature_importances_ : array (d,)
+        How much the prediction changes, in the mean square, if a feature is replaced by that of
+        another row [FL-9]; they add up to 1, and trees count as well.
     diagnosis_ : str
         What was found, in words.
     member_weights_ : dict
@@ -94,11 +113,57 @@ class FeatureClassifier(ClassLearner, FeatureLearner):
     """
 
     cites = ("troiani2024limits", "damian2025leap", "defilippis2025spectral")
-    numerics = 2
+    numerics = 3
     cost = Cost(
         "some hundred least squares of n (n_landmarks + d)^2 operations in each fold",
         lambda s: 1000 * s.n * (s.n_landmarks + s.d) ** 2,
     )
+
+    def __init__(
+        self,
+        max_directions: int = 5,
+        *,
+        cv: Any = "auto",
+        members: Sequence[str] | None = None,
+        effort: str = "full",
+        n_landmarks: int = 200,
+        n_landmarks_final: int = 600,
+        subsample: int = 4000,
+        min_gain: float = 0.005,
+        energy: float = 0.95,
+        class_weight: Mapping[Any, float] | str | None = None,
+        n_jobs: int | None = None,
+        random_state: int | np.random.Generator | None = None,
+    ) -> None:
+        super().__init__(
+            max_directions,
+            cv=cv,
+            members=members,
+            effort=effort,
+            n_landmarks=n_landmarks,
+            n_landmarks_final=n_landmarks_final,
+            subsample=subsample,
+            min_gain=min_gain,
+            energy=energy,
+            n_jobs=n_jobs,
+            random_state=random_state,
+        )
+        self.class_weight = class_weight
+
+    def _row_weights(self, sample_weight: Any, Y: np.ndarray) -> np.ndarray:
+        weights = super()._row_weights(sample_weight, Y)
+        if self.class_weight is None:
+            return weights
+        which = (Y[:, 0] if len(self.classes_) == 2 else Y.argmax(axis=1)).astype(int)
+        by_class = in_our_words(
+            lambda: compute_class_weight(
+                self.class_weight,
+                classes=self.classes_,
+                y=self.classes_[which],
+                sample_weight=weights,
+            )
+        )
+        return np.asarray(weights * by_class[which])
 
     def _numbers(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
         X, which = self._class_numbers(X, y)

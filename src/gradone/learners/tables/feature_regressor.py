@@ -40,14 +40,24 @@ class FeatureRegressor(RegressorMixin, FeatureLearner):
     members : sequence of str, optional
         Families that may take part: ``"linear"``, ``"kernel"``, ``"metric"``, ``"trees"`` (boosted
         trees of single columns), ``"index"`` (the learned directions). None: all.
+    effort : "full" or "fast"
+        ``"fast"``: at most two folds, and no directions are looked for unless `members` asks for
+        them; it costs about a seventh and predicts a little worse.
     n_landmarks, n_landmarks_final : int
-        Landmarks of the smoother in the search, and of the final one.
+        Most landmarks of the smoother in the search (a sixth of the rows of smaller tables, but
+        60), and of the final one.
     subsample : int
         Rows that the search is made on if there are more; its result is refined on all.
     min_gain : float
         Share of the error that another stage of the search must take away.
+    energy : float
+        Share of the mean square gradient of the prediction that ``directions_`` must hold: as many
+        are given as are needed, the strongest first. 1 gives all that were found. The prediction
+        does not depend on it.
     bounded : bool
         Keep predictions within limits that the labels of training support [FL-7].
+    n_jobs : int, optional
+        Folds that are fitted at a time; the result does not depend on it.
     random_state : int, numpy.random.Generator or None
         Of folds and landmarks. With a number the result depends on neither the order of the rows
         nor the scale of the columns.
@@ -59,11 +69,15 @@ class FeatureRegressor(RegressorMixin, FeatureLearner):
         ``((X - mean_) / scale_) @ directions_.T``. The prediction changes most along the first.
     n_directions_ : int
         Number of directions; 0 if none is of use.
-    eigenvalues_ : array (k,)
-        Mean square derivative of the prediction along each direction, standardized labels.
+    eigenvalues_ : array (m,)
+        Mean square derivative of the prediction along each direction that was found, standardized
+        labels; the first k are those of ``directions_``.
     p_values_ : tuple of float, or None
         Of label-conditional moments of first and second order under permutation, as in
         :class:`SpectralDirections`; None below 20 rows.
+    feature_importances_ : array (d,)
+        How much the prediction changes, in the mean square, if a feature is replaced by that of
+        another row [FL-9]; they add up to 1, and trees count as well.
     diagnosis_ : str
         What was found, in words.
     member_weights_ : dict
@@ -115,7 +129,7 @@ class FeatureRegressor(RegressorMixin, FeatureLearner):
     """
 
     cites = ("troiani2024limits", "damian2025leap", "defilippis2025spectral")
-    numerics = 2
+    numerics = 3
     cost = Cost(
         "some hundred least squares of n (n_landmarks + d)^2 operations in each fold",
         lambda s: 1000 * s.n * (s.n_landmarks + s.d) ** 2,
@@ -127,21 +141,27 @@ class FeatureRegressor(RegressorMixin, FeatureLearner):
         *,
         cv: Any = "auto",
         members: Sequence[str] | None = None,
+        effort: str = "full",
         n_landmarks: int = 200,
         n_landmarks_final: int = 600,
         subsample: int = 4000,
         min_gain: float = 0.005,
+        energy: float = 0.95,
         bounded: bool = True,
+        n_jobs: int | None = None,
         random_state: int | np.random.Generator | None = None,
     ) -> None:
         super().__init__(
             max_directions,
             cv=cv,
             members=members,
+            effort=effort,
             n_landmarks=n_landmarks,
             n_landmarks_final=n_landmarks_final,
             subsample=subsample,
             min_gain=min_gain,
+            energy=energy,
+            n_jobs=n_jobs,
             random_state=random_state,
         )
         self.bounded = bounded

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,8 @@ class TableClassifier(ClassifierMixin, TableLearner):
         With settings of one's own; it is cloned.
     max_levels : int
         Different texts that make a category.
+    class_weight : dict, "balanced" or None
+        As in :class:`FeatureClassifier`; None leaves it to the learner.
     random_state : int, numpy.random.Generator or None
         Of the learner, if none is given.
 
@@ -38,6 +41,9 @@ class TableClassifier(ClassifierMixin, TableLearner):
         Makes features of columns; ``encoder_.features`` has their names.
     notes_ : tuple of str
         What was done with the table.
+    feature_importances_ : array (columns,)
+        How much the prediction changes, in the mean square, if a column is replaced by that of
+        another row; they add up to 1.
     directions_ : array (k, d)
         Of the learner, over the encoded columns.
     n_directions_ : int
@@ -70,6 +76,17 @@ class TableClassifier(ClassifierMixin, TableLearner):
         "some hundred least squares of n (200 + d)^2 operations in each fold",
         lambda s: 1000 * s.n * (200 + s.d) ** 2,
     )
+
+    def __init__(
+        self,
+        learner: Any = None,
+        *,
+        max_levels: int = 50,
+        class_weight: Mapping[Any, float] | str | None = None,
+        random_state: int | np.random.Generator | None = None,
+    ) -> None:
+        super().__init__(learner, max_levels=max_levels, random_state=random_state)
+        self.class_weight = class_weight
 
     @property
     def classes_(self) -> np.ndarray:
@@ -114,4 +131,7 @@ class TableClassifier(ClassifierMixin, TableLearner):
         return found
 
     def _learner(self) -> Any:
-        return self._chosen(FeatureClassifier)
+        chosen = self._chosen(FeatureClassifier)
+        if self.class_weight is not None:
+            chosen.set_params(class_weight=self.class_weight)
+        return chosen

@@ -40,6 +40,9 @@ class TableRegressor(RegressorMixin, TableLearner):
         Makes features of columns; ``encoder_.features`` has their names.
     notes_ : tuple of str
         What was done with the table.
+    feature_importances_ : array (columns,)
+        How much the prediction changes, in the mean square, if a column is replaced by that of
+        another row; they add up to 1.
     directions_ : array (k, d)
         Of the learner, over the encoded columns.
     n_directions_ : int

@@ -20,6 +20,7 @@ from .growth import Growth, measure_growth
 from .loadings import loading_errors
 from .peers import peers
 from .prepare import Prepared, Task, prepare
+from .variance import explained_variance
 
 
 def _silent(_: str) -> None:
@@ -40,6 +41,8 @@ class TableFit:
         Scores of all methods on the same folds.
     growth : Growth, optional
         Learning curves.
+    explained : ndarray (k,)
+        Share of the variance that the first 1, 2, ... directions explain on rows left out.
     folds : int
         Number of folds.
     seed : int
@@ -52,6 +55,7 @@ class TableFit:
     learner: Any
     comparison: Comparison
     growth: Growth | None
+    explained: np.ndarray
     folds: int
     seed: int
     seconds: float
@@ -63,7 +67,14 @@ class TableFit:
         from ...learners.tables.table_regressor import TableRegressor
 
         cls = TableClassifier if self.data.task == "classification" else TableRegressor
-        return cls.around(self.learner, self.data.encoder, tuple(self.data.table.columns))
+        columns = tuple(self.data.table.columns)
+        return cls.around(self.learner, self.data.encoder, columns, self.data.notes)
+
+    @property
+    def gradient_shares(self) -> np.ndarray:
+        """Share (k,) of the mean square gradient of the prediction along each direction."""
+        values = np.asarray(self.learner.eigenvalues_, float)
+        return values[: self.learner.n_directions_] / (values.sum() or 1.0)
 
     @property
     def loading_errors(self) -> np.ndarray:
@@ -192,8 +203,10 @@ def fit_prepared(
         growth = measure_growth(data, learner, comparison, splits, say) if curve else None
         say("final fit to all rows")
         fitted = fitted_quietly(learner, data.X, data.y)
+        found, k = comparison.own.directions, fitted.n_directions_
+        explained = explained_variance(data, splits, found, k) if found else np.full(k, np.nan)
         seconds = time.process_time() - start
-    return TableFit(data, fitted, comparison, growth, len(splits), seed, seconds)
+    return TableFit(data, fitted, comparison, growth, explained, len(splits), seed, seconds)
 
 
 def learner_of(task: Task, seed: int) -> Any:

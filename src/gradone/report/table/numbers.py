@@ -38,11 +38,18 @@ def numbers_of(fit: TableFit) -> dict[str, Any]:
         "directions": [
             {
                 "strength": plain(strength),
+                "gradient_share": plain(gradient),
+                "explained_variance": plain(explained),
                 "loadings": dict(zip(data.features, plain(row), strict=True)),
                 "loading_errors": dict(zip(data.features, plain(errors), strict=True)),
             }
-            for row, errors, strength in zip(
-                learner.directions_, fit.loading_errors, learner.eigenvalues_, strict=True
+            for row, errors, strength, gradient, explained in zip(
+                learner.directions_,
+                fit.loading_errors,
+                learner.eigenvalues_[: learner.n_directions_],
+                fit.gradient_shares,
+                fit.explained,
+                strict=True,
             )
         ],
         "members": {

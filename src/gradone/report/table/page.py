@@ -173,9 +173,12 @@ def _directions(fit: TableFit) -> str:
         for j in order
     ]
     heads = ["feature", *(f"direction {k + 1}" for k in range(len(loadings)))]
-    total = float(np.sum(learner.eigenvalues_)) or 1.0
-    shares = [f"{100 * float(v) / total:.0f} %" for v in learner.eigenvalues_]
-    rows.append(["<em>share of the change of the prediction</em>", *shares])
+    for name, values in (
+        ("share of the mean square gradient", fit.gradient_shares),
+        ("variance explained with those before it", fit.explained),
+    ):
+        shares = ("–" if np.isnan(v) else f"{100 * v:.0f} %" for v in values)
+        rows.append([f"<em>{name}</em>", *shares])
     more = len(names) - len(order)
     note = f"{more} features with smaller loadings are in results.json." if more else ""
     return text + _rows(heads, rows) + _paragraphs(note, kind="quiet")

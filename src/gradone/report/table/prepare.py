@@ -66,12 +66,13 @@ class Prepared:
         """Features of rows to learn from and of rows to predict, whose labels are not used."""
         if not self.encoder.uses_labels:
             return self.X[train], self.X[test]
-        known, Y = self.table.part(train), self._label_columns[train]
+        known, Y = self.table.part(train), self.label_columns[train]
         encoder = encoder_of(known, Y, max_levels=self.encoder.max_levels)
         return encoder.of_training(known, Y), encoder(self.table.part(test))
 
     @property
-    def _label_columns(self) -> np.ndarray:
+    def label_columns(self) -> np.ndarray:
+        """The target as numbers (n, q): one column, or one for each class."""
         return label_columns(self.y, classes=self.task == "classification")
 
     @property

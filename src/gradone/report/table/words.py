@@ -69,7 +69,10 @@ def reading(fit: TableFit) -> str:
         "units of the standard deviation of a feature, and their squares add up to 1. Blue is "
         "positive and orange is negative; only the signs within one direction can be compared. "
         "± is a standard error, from the fits that left out one fold each (jackknife); it is large "
-        "where two directions can be exchanged, or one is not found without some of the rows."
+        "where two directions can be exchanged, or one is not found without some of the rows. The "
+        "share of the gradient says how steeply the prediction changes along a direction, not how "
+        "much of the target it explains: that is the variance explained, on rows that were left "
+        "out, by a smooth function of this direction and those before it."
     )
 
 

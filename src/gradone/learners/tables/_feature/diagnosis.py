@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from ..._found import Found, counted
 from .ensemble import Ensemble
 
 _NAMES = {"linear": "ridge", "trees": "boosted trees"}
 
 
-def diagnosis(ensemble: Ensemble, directions: int, test: Found, shape: tuple[int, int]) -> str:
+def diagnosis(
+    ensemble: Ensemble,
+    directions: int,
+    test: Found,
+    shape: tuple[int, int],
+    values: np.ndarray,
+) -> str:
     """What a fit has found.
 
     Parameters
@@ -21,8 +29,18 @@ def diagnosis(ensemble: Ensemble, directions: int, test: Found, shape: tuple[int
         What label-conditional moments show.
     shape : (int, int)
         n and d.
+    values : ndarray
+        Mean square derivatives along all directions, also those that are not given.
     """
     text = _found(ensemble, directions, test, shape)
+    if more := len(values) - directions:
+        which = "One further direction has" if more == 1 else f"{more} further directions have"
+        text += f" {which} {_percent(values[directions:].sum() / values.sum())} of the gradient."
+    if ensemble.columns is not None and ensemble.stack.weights:
+        text += (
+            f" {shape[1] - len(ensemble.columns)} of {shape[1]} columns say no more than shuffled "
+            "ones do and were left out of all but ridge."
+        )
     trees = ensemble.stack.weights.get("trees", 0.0)
     if trees:
         text += (
@@ -32,6 +50,17 @@ def diagnosis(ensemble: Ensemble, directions: int, test: Found, shape: tuple[int
     return (
         f"{text} The fit was stopped early; this is the best so far." if ensemble.stopped else text
     )
+
+
+def _percent(share: float) -> str:
+    """A small share in words.
+
+    Examples
+    --------
+    >>> _percent(0.031), _percent(0.0004)
+    ('3 %', 'less than 1 %')
+    """
+    return f"{100 * share:.0f} %" if share >= 0.01 else "less than 1 %"
 
 
 def _found(ensemble: Ensemble, directions: int, test: Found, shape: tuple[int, int]) -> str:

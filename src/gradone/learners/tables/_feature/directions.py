@@ -15,6 +15,7 @@ from .smoother import SmootherFit
 
 _CHANCE = 3.0  # times the variance that d useless slopes explain by chance
 _LEAST_SHARE = 1e-3
+_ROUNDING = 1e-12
 
 
 def index_directions(
@@ -46,6 +47,20 @@ def index_directions(
 def linear_directions(slopes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The same for linear functions with slopes (d, q)."""
     return _leading(slopes @ slopes.T, slopes.shape[1])
+
+
+def rank_of(values: np.ndarray, energy: float) -> int:
+    """Smallest number of directions that hold a share of the sum of all mean square derivatives.
+
+    Examples
+    --------
+    >>> rank_of(np.array([6.0, 3.0, 1.0]), 0.9), rank_of(np.array([6.0, 3.0, 1.0]), 0.95)
+    (2, 3)
+    """
+    if not len(values):
+        return 0
+    shares = np.cumsum(values) / values.sum()
+    return int(np.searchsorted(shares[:-1], energy * (1 - _ROUNDING))) + 1
 
 
 def _leading(M: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from sklearn.utils.parallel import Parallel, delayed
 
 from .linear import fit_ridge
 from .members import Fitted, Member, Plan, fit_members, refitted
@@ -13,7 +14,6 @@ from .rows import Rows, Splits
 from .stack import SIMPLE, Gain, Stack, gain, stacked
 from .watch import Watch
 
-_HOPELESS = 1.5  # standard errors by which the index family may lose before it is given up
 _DECIDED = 5.0  # standard errors by which it must win for the other folds to be left out
 _DECIDING_ROWS = 300
 _BEYOND_MEAN, _BEYOND_LINEAR = 2.0, 1.0  # standard errors that make directions worth telling
@@ -32,6 +32,8 @@ class Ensemble:
     """(q,) prediction without any member."""
     basis: np.ndarray
     """(d, k) directions of the index family, k = 0 if it is of no use."""
+    columns: np.ndarray | None
+    """Columns that all members but the linear one are functions of; None stands for all."""
     slopes: np.ndarray
     """(d, q) of the ridge regression on all rows."""
     over_simple: Gain | None
@@ -50,7 +52,12 @@ class Ensemble:
 
 
 def fit_ensemble(
-    rows: Rows, plan: Plan, splits: Splits, rng: np.random.Generator, watch: Watch
+    rows: Rows,
+    plan: Plan,
+    splits: Splits,
+    rng: np.random.Generator,
+    watch: Watch,
+    n_jobs: int | None = None,
 ) -> Ensemble:
     """The stack of all members.
 
@@ -66,33 +73,65 @@ def fit_ensemble(
         Draws folds and landmarks.
     watch : Watch
         May stop the fit; then what was fitted until then is used as it is.
+    n_jobs : int, optional
+        Folds that are fitted at a time, as in joblib. The first one comes before the others,
+        which leave out what it shows to be of no use.
     """
+    fits, decided = [_fold(rows, plan, splits[0], rng, watch, 0)], False
+    if not watch.stopped:
+        plan, decided = _lessened(plan, fits[0])
+    if not decided and not watch.stopped:
+        others = [
+            (split, random, number)
+            for number, (split, random) in enumerate(
+                zip(splits[1:], rng.spawn(len(splits) - 1), strict=True), start=1
+            )
+        ]
+        run = Parallel(n_jobs=n_jobs, prefer="threads")
+        fits += run(delayed(_fold)(rows, plan, s, r, watch, i) for s, r, i in others)
+        # Folds that a callback has cut short lack members.
+        fits = [fit for fit in fits if fit.whole] or fits[:1]
     predictions: dict[str, np.ndarray] = {}
     mean = np.full(rows.Y.shape, np.nan)
-    fits: list[Fitted] = []
-    for fold, (used, fresh) in enumerate(splits):
-        train, test = rows.part(used), rows.part(fresh)
-        fitted = fit_members(train, plan, rng, watch, label=f"fold {fold + 1}")
-        if watch.stopped and fits:
-            break
-        fits.append(fitted)
-        mean[fresh] = train.mean(train.Y)
-        found = {name: member(test.X) for name, member in fitted.members.items()}
-        for name, values in found.items():
-            predictions.setdefault(name, np.full(rows.Y.shape, np.nan))[fresh] = values
-        if watch.stopped:
-            break
-        plan, decided = _lessened(plan, fitted, found, test)
-        if decided:
-            break
-    return _combined(rows, plan, fits, predictions, mean, rng, watch)
+    for fit in fits:
+        mean[fit.fresh] = fit.mean
+        for name, values in fit.predictions.items():
+            predictions.setdefault(name, np.full(rows.Y.shape, np.nan))[fit.fresh] = values
+    return _combined(rows, plan, [fit.fitted for fit in fits], predictions, mean, rng, watch)
 
 
-def _lessened(
-    plan: Plan, fitted: Fitted, found: dict[str, np.ndarray], test: Rows
-) -> tuple[Plan, bool]:
+@dataclass(frozen=True)
+class _Fold:
+    """Members fitted to the rows of one fold, and their predictions of the others."""
+
+    fitted: Fitted
+    test: Rows
+    fresh: np.ndarray
+    mean: np.ndarray
+    predictions: dict[str, np.ndarray]
+    whole: bool
+    """Whether no callback has stopped it."""
+
+
+def _fold(
+    rows: Rows,
+    plan: Plan,
+    split: tuple[np.ndarray, np.ndarray],
+    rng: np.random.Generator,
+    watch: Watch,
+    number: int,
+) -> _Fold:
+    used, fresh = split
+    train, test = rows.part(used), rows.part(fresh)
+    fitted = fit_members(train, plan, rng, watch, label=f"fold {number + 1}")
+    found = {name: member(test.X) for name, member in fitted.members.items()}
+    return _Fold(fitted, test, fresh, train.mean(train.Y), found, not watch.stopped)
+
+
+def _lessened(plan: Plan, fold: _Fold) -> tuple[Plan, bool]:
     """What is left to do in the other folds after what one has shown, and whether anything is."""
     families, decided = plan.families, False
+    fitted, found, test = fold.fitted, fold.predictions, fold.test
     errors = {name: ((test.Y - p) ** 2).mean(axis=1) for name, p in found.items()}
     level = {name: float(test.weights @ e / test.weights.sum()) for name, e in errors.items()}
     simple = min((m for m in level if m in SIMPLE), key=level.__getitem__, default=None)
@@ -100,15 +139,18 @@ def _lessened(
     if simple is not None and index is not None:
         won = gain(errors[index], errors[simple], test.weights)
         decided = len(test) >= _DECIDING_ROWS and won.beyond(_DECIDED)
-        if -won.value > _HOPELESS * won.error:
-            families = tuple(f for f in families if f != "index")
-        elif level[index] < _SOLVED:
+        rival = min((m for m in level if m not in fitted.bases), key=level.__getitem__)
+        if level[index] < _SOLVED:
             families = tuple(f for f in families if f != "metric")
+        elif level[rival] < level[index]:
+            families = tuple(f for f in families if f != "index")
     if level.get("trees", 0.0) > _FAR * min(level.values()):
         families = tuple(f for f in families if f != "trees")
     stages = max(1, len(fitted.path))
     search = replace(plan.search, most_stages=min(plan.search.most_stages, stages))
-    return replace(plan, families=families, search=search), decided
+    kernel, columns = fitted.kernel, fitted.columns
+    lessened = replace(plan, families=families, search=search, kernel=kernel, columns=columns)
+    return lessened, decided
 
 
 def _combined(
@@ -133,11 +175,15 @@ def _combined(
             members = next(f.members for f in fits if names <= set(f.members))
     else:
         watch.proceed("all rows")
-        again = refitted(rows, names, start, plan, rng, directions=useful)
+        forests = [f.forest for f in fits if f.forest is not None]
+        again = refitted(rows, names, start, plan, rng, directions=useful, forests=forests)
         members, bases = again.members, again.bases
     basis = np.zeros((rows.X.shape[1], 0))
     if useful and "best" in bases:
         basis = bases["best"]
+        if start.columns is not None:
+            basis = np.zeros((rows.X.shape[1], basis.shape[1]))
+            basis[start.columns] = bases["best"]
     out = np.full(rows.Y.shape, np.nan)
     out[seen] = mean[seen]
     for name, weight in stack.weights.items():
@@ -147,6 +193,7 @@ def _combined(
         stack=stack,
         mean=rows.mean(rows.Y),
         basis=basis,
+        columns=start.columns,
         slopes=fit_ridge(rows).member.coefficients,
         over_simple=over,
         path=start.path,

@@ -11,7 +11,6 @@ from .rows import Rows
 
 _SMOOTH, _ROUGH = (0.35, 0.7, 1.4, 2.8), (0.5, 2.0, 8.0)  # bandwidths over the median distance
 _PENALTIES = 10.0 ** np.arange(-5, 1.51, 0.5)
-_ROWS = 500
 _STANDARD_ERRORS = 0.6
 
 
@@ -61,11 +60,11 @@ def chosen_kernel(rows: Rows, sample: np.ndarray) -> tuple[Kernel, float]:
     Parameters
     ----------
     rows : Rows
-        Training rows, of which at most 500 are used.
+        Training rows.
     sample : ndarray of int
-        Rows in random order.
+        Those that choose, in random order.
     """
-    some = rows.part(np.sort(sample[:_ROWS]))
+    some = rows.part(np.sort(sample))
     squares = squared_distances(some.X, some.X)
     unit = median_distance(rows.X, sample)
     settings: list[tuple[Kernel, float]] = []

@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.model_selection import check_cv
+from sklearn.utils.validation import check_is_fitted
 
 from ....base.arrays import check_new, like, to_numpy
 from ....base.errors import BadData
@@ -23,10 +24,13 @@ from ..._standardize import Standardization, check_spread, row_blocks
 from ..._whitening import whitened
 from .checks import FEW_ROWS, refuse_text, warn_of_columns, warn_of_few_rows
 from .diagnosis import diagnosis
-from .directions import index_directions, linear_directions
+from .directions import index_directions, linear_directions, rank_of
+from .effort import EFFORTS, FAMILIES
 from .ensemble import Ensemble, fit_ensemble
+from .importances import importances, some_rows
 from .linear import fit_ridge
-from .members import FAMILIES, Plan
+from .members import Plan
+from .resampling import bootstrap_angles
 from .rows import (
     Rows,
     Scaling,
@@ -44,6 +48,7 @@ _BLOCK = 4096
 _PERMUTATIONS = 39
 _TEST_ROWS = 4000
 _STAGES = 8
+_FEWEST_LANDMARKS = 60
 _MOST_FORESTS = 12  # labels that have boosted trees of their own
 _MOST_FEATURES = 800  # of a step of the search: features times directions
 
@@ -59,19 +64,25 @@ class FeatureLearner(
         *,
         cv: Any = "auto",
         members: Sequence[str] | None = None,
+        effort: str = "full",
         n_landmarks: int = 200,
         n_landmarks_final: int = 600,
         subsample: int = 4000,
         min_gain: float = 0.005,
+        energy: float = 0.95,
+        n_jobs: int | None = None,
         random_state: int | np.random.Generator | None = None,
     ) -> None:
         self.max_directions = max_directions
         self.cv = cv
         self.members = members
+        self.effort = effort
         self.n_landmarks = n_landmarks
         self.n_landmarks_final = n_landmarks_final
         self.subsample = subsample
         self.min_gain = min_gain
+        self.energy = energy
+        self.n_jobs = n_jobs
         self.random_state = random_state
 
     # ---- fit
@@ -97,24 +108,29 @@ class FeatureLearner(
         self._check_parameters()
         refuse_text(X, type(self).__name__)
         X, Y = self._numbers(X, y)
-        self._calibrate(*self._fit_numbers(X, Y, sample_weight))
+        self._calibrate(*self._fit_numbers(X, Y, self._row_weights(sample_weight, Y)))
         return self
 
     def _numbers(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
         """Checked inputs, and labels (n, q) that are numbers."""
         raise NotImplementedError
 
+    def _row_weights(self, sample_weight: Any, Y: np.ndarray) -> np.ndarray:
+        """Weights (n,) of the rows with labels (n, q)."""
+        return _checked_weights(sample_weight, len(Y))
+
     def _calibrate(self, out: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> None:
         """Learn from predictions out of fold, their labels and weights how far to trust them."""
 
     def _fit_numbers(
-        self, X: Any, Y: np.ndarray, sample_weight: Any
+        self, X: Any, Y: np.ndarray, given_weights: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Fit to labels (n, q); predictions out of fold, their labels and weights."""
         owner, rng = type(self).__name__, np.random.default_rng(self.random_state)
-        weights = _checked_weights(sample_weight, len(Y))
         inputs, labels, weights, places = in_own_order(
-            to_numpy(X).astype(np.float64, copy=False), Y.astype(np.float64, copy=False), weights
+            to_numpy(X).astype(np.float64, copy=False),
+            Y.astype(np.float64, copy=False),
+            given_weights,
         )
         weights = weights / weights.mean()
         self._columns, self._labels = scaling(inputs, weights), scaling(labels, weights)
@@ -127,7 +143,8 @@ class FeatureLearner(
         self._axes = _leading_axes(rows)
         used = rows if self._axes is None else Rows(rows.X @ self._axes, rows.Y, weights)
         self._ensemble = self._learned(used, places, rng, X, Y)
-        self._store(X, rows, used, _moment_test(used, places, sample_weight, rng), rng)
+        self._store(X, rows, used, _moment_test(used, places, given_weights, rng), rng)
+        self._typical = some_rows(rows, rng)
         return self._ensemble.out_of_fold, rows.Y, weights
 
     def _learned(
@@ -139,31 +156,33 @@ class FeatureLearner(
         search = SearchSettings(
             max_directions=min(self.max_directions, d, max(1, _MOST_FEATURES // d)),
             min_gain=float(self.min_gain),
-            landmarks=self.n_landmarks,
+            landmarks=min(self.n_landmarks, max(_FEWEST_LANDMARKS, len(rows) // 6)),
             subsample=self.subsample,
             most_stages=_STAGES,
         )
         # Principal components have no columns for trees to cut, and every label costs a forest.
         trees = self._axes is None and rows.Y.shape[1] <= _MOST_FORESTS
         families = tuple(f for f in self._families if f != "trees" or trees)
-        plan = Plan(families, search, self.n_landmarks_final)
+        plan = Plan(families, search, self.n_landmarks_final, EFFORTS[self.effort])
         splits = self._splits(len(rows), places, rng, X, Y)
         total = len(splits) * (_STAGES + 2) + 1
         with closing(fit_steps(self, total, X=X, y=Y)) as steps:
-            return fit_ensemble(rows, plan, splits, rng, Watch(steps))
+            return fit_ensemble(rows, plan, splits, rng, Watch(steps), self.n_jobs)
 
     def _splits(
         self, n: int, places: np.ndarray, rng: np.random.Generator, X: Any, Y: np.ndarray
     ) -> Splits:
         if self.cv == "auto":
-            return balanced_splits(n, 5 if n < 600 else 3 if n < 6000 else 1, rng)
+            folds = 5 if n < 600 else 3 if n < 6000 else 1
+            return balanced_splits(n, min(folds, EFFORTS[self.effort].folds), rng)
         if isinstance(self.cv, numbers.Integral):
             return balanced_splits(n, int(self.cv), rng)
         return moved_splits(check_cv(self.cv).split(to_numpy(X), Y), places)
 
     @property
     def _families(self) -> tuple[str, ...]:
-        return tuple(f for f in FAMILIES if self.members is None or f in self.members)
+        given = EFFORTS[self.effort].families if self.members is None else self.members
+        return tuple(f for f in FAMILIES if f in given)
 
     def _store(self, X: Any, rows: Rows, used: Rows, test: Found, rng: np.random.Generator) -> None:
         ensemble, d = self._ensemble, X.shape[1]
@@ -174,6 +193,7 @@ class FeatureLearner(
             found, values = linear_directions(ensemble.slopes)
         else:
             found, values = np.zeros((0, used.X.shape[1])), np.zeros(0)
+        found = found[: rank_of(values, self.energy)]
         if self._axes is not None:
             found = found @ self._axes.T
         directions = np.zeros((len(found), d))
@@ -181,7 +201,7 @@ class FeatureLearner(
         self.directions_, self.eigenvalues_ = like(X, directions), like(X, values)
         self.n_directions_ = self._n_features_out = len(directions)
         self.p_values_ = test.p_values
-        self.diagnosis_ = diagnosis(ensemble, len(found), test, rows.X.shape)
+        self.diagnosis_ = diagnosis(ensemble, len(found), test, rows.X.shape, values)
         self.member_weights_ = dict(
             sorted(ensemble.stack.weights.items(), key=lambda item: -item[1])
         )
@@ -220,7 +240,6 @@ class FeatureLearner(
             coordinate. ``to_dataframe()`` makes a data frame of it.
         """
         import xarray as xr
-        from sklearn.utils.validation import check_is_fitted
 
         check_is_fitted(self)
         names = [str(n) for n in getattr(self, "feature_names_in_", range(self.n_features_in_))]
@@ -231,6 +250,61 @@ class FeatureLearner(
                 "correlation": (dims, to_numpy(self._correlations)),
             },
             coords={"feature": names, "direction": np.arange(1, self.n_directions_ + 1)},
+        )
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """Share (d,) of each feature in the prediction [FL-9]; they add up to 1."""
+        return self._importances([[j] for j in range(self.n_features_in_)])
+
+    def _importances(self, groups: Sequence[Sequence[int]]) -> np.ndarray:
+        """The same for features that belong together."""
+        check_is_fitted(self)
+        place = {feature: column for column, feature in enumerate(self._columns.kept)}
+        kept = [np.array([place[j] for j in group if j in place], int) for group in groups]
+        if self._axes is None:
+            return importances(self._ensemble, self._typical, kept)
+        axes = self._axes
+        return importances(lambda X: self._ensemble(X @ axes), self._typical, kept)
+
+    def direction_angles(
+        self, X: Any, y: Any, sample_weight: Any = None, *, n_resamples: int = 20
+    ) -> Any:
+        """How far the directions of fits to reweighted rows lie from ``directions_``.
+
+        Parameters
+        ----------
+        X, y, sample_weight : array-like
+            The rows that were fitted to.
+        n_resamples : int
+            Number of fits, each of which takes as long as the first one.
+
+        Returns
+        -------
+        xarray.Dataset
+            Over ``resample`` and ``direction``: ``angle`` in degrees between a direction and the
+            span of those of a resample [FL-10], 90 where it has none; and ``n_directions`` of each
+            resample. The root mean square over resamples estimates the standard error.
+
+        Examples
+        --------
+        >>> import gradone as gd
+        >>> s = gd.Target("z1").sample(n=200, d=3, seed=0)
+        >>> learner = gd.learners.FeatureRegressor(members=["linear"], random_state=0)
+        >>> found = learner.fit(s.X, s.y).direction_angles(s.X, s.y, n_resamples=5)
+        >>> bool(found.angle.max() < 0.1)  # no noise: degrees
+        True
+        """
+        import xarray as xr
+
+        check_is_fitted(self)
+        whole_number("n_resamples", n_resamples)
+        weights = _checked_weights(sample_weight, len(X))
+        rng = np.random.default_rng(self.random_state)
+        angles, ranks = bootstrap_angles(self, X, y, weights, n_resamples, rng)
+        return xr.Dataset(
+            {"angle": (("resample", "direction"), angles), "n_directions": ("resample", ranks)},
+            coords={"direction": np.arange(1, self.n_directions_ + 1)},
         )
 
     def _predicted(self, X: Any, method: str) -> tuple[Any, np.ndarray]:
@@ -260,12 +334,16 @@ class FeatureLearner(
             raise BadData(
                 f"members must be some of {', '.join(map(repr, FAMILIES))}, got {self.members!r}"
             )
+        if self.effort not in EFFORTS:
+            raise BadData(f"effort must be 'full' or 'fast', got {self.effort!r}")
         if isinstance(self.cv, numbers.Integral) and (isinstance(self.cv, bool) or self.cv < 1):
             raise BadData(f"cv must be 'auto' or a number of folds >= 1, got {self.cv!r}")
         if isinstance(self.cv, str) and self.cv != "auto":
             raise BadData(f"cv must be 'auto', a number of folds or splits, got {self.cv!r}")
         if not (isinstance(self.min_gain, numbers.Real) and 0 <= self.min_gain < 1):
             raise BadData(f"min_gain must be a number from 0 to 1, got {self.min_gain!r}")
+        if not (isinstance(self.energy, numbers.Real) and 0 < self.energy <= 1):
+            raise BadData(f"energy must be a share above 0, at most 1, got {self.energy!r}")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -307,7 +385,7 @@ def _ridge_alone(rows: Rows) -> Ensemble:
     empty = np.full(rows.Y.shape, np.nan)
     if not d or not q:
         stack = Stack({}, {"linear": 0.0}, {"linear": 0.0}, "linear")
-        return Ensemble({}, stack, mean, none, np.zeros((d, q)), None, [], empty, False)
+        return Ensemble({}, stack, mean, none, None, np.zeros((d, q)), None, [], empty, False)
     fit = fit_ridge(rows)
     helps = fit.score < 1
     stack = Stack(
@@ -318,11 +396,11 @@ def _ridge_alone(rows: Rows) -> Ensemble:
     )
     slopes = fit.member.coefficients
     out = rows.mean(rows.Y) + 0 * empty if not helps else fit.left_out(rows)
-    return Ensemble({"linear": fit.member}, stack, mean, none, slopes, None, [], out, False)
+    return Ensemble({"linear": fit.member}, stack, mean, none, None, slopes, None, [], out, False)
 
 
 def _moment_test(
-    rows: Rows, places: np.ndarray, sample_weight: Any, rng: np.random.Generator
+    rows: Rows, places: np.ndarray, given_weights: np.ndarray, rng: np.random.Generator
 ) -> Found:
     """What label-conditional moments show, tested by permutations of the rows that were given."""
     d, Y = rows.X.shape[1], rows.Y
@@ -330,7 +408,7 @@ def _moment_test(
         return Found(np.zeros((0, d)), np.zeros(0), 0, 0, None, "no direction was looked for.")
     label = Y[:, 0] if Y.shape[1] == 1 else (Y @ np.linalg.svd(Y, full_matrices=False)[2][0])
     given = np.argsort(places, kind="stable")[np.sum(places < 0) :]
-    weights = _checked_weights(sample_weight, len(places))[given]
+    weights = given_weights[given]
     X, label = rows.X[places[given]], label[places[given]]
     if (copies := distinct_rows(X, label, weights)) is not None:
         X, label, weights = X[copies[0]], label[copies[0]], copies[1]

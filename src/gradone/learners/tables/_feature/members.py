@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from .effort import Effort
 from .kernel_choice import chosen_kernel
 from .linear import RidgeFit, fit_ridge
 from .machine import Kernel, KernelMember, metric_path
@@ -16,15 +18,15 @@ from .proposals import Candidate, metric_candidates
 from .prune import pruned
 from .readouts import rough_readout, smooth_readout
 from .rows import Rows
+from .screen import OnColumns, screened
 from .search import SearchSettings, on_all_rows, search
 from .smoother import SmootherFit
-from .trees import fit_trees
+from .trees import TreesMember, averaged, fit_trees
 from .watch import Watch
 
-FAMILIES = ("linear", "kernel", "metric", "trees", "index")
-_METRICS = 3
 _NAMED_STAGES = 3
 _REFIT_STEPS = 6
+_FORESTS = 2
 
 Member = Callable[[np.ndarray], np.ndarray]
 
@@ -41,11 +43,21 @@ class Plan:
         How far to search for directions.
     landmarks : int
         Landmarks of the final smoother.
+    effort : Effort
+        Sizes of the other parts.
+    kernel : (Kernel, float), optional
+        Kernel and penalty; chosen anew if None.
+    columns : ndarray of int, optional
+        Columns that smooth members are functions of. They are looked for when the kernel is
+        chosen, or else all.
     """
 
     families: tuple[str, ...]
     search: SearchSettings
     landmarks: int
+    effort: Effort
+    kernel: tuple[Kernel, float] | None = None
+    columns: np.ndarray | None = None
 
 
 @dataclass
@@ -54,10 +66,22 @@ class Fitted:
 
     members: dict[str, Member] = field(default_factory=dict)
     bases: dict[str, np.ndarray] = field(default_factory=dict)
-    """Directions (d, k) of the index members."""
+    """Directions (d, k) of the index members, in the columns of smooth members."""
     path: list[dict[str, Any]] = field(default_factory=list)
     """Stages of the search: rank, score and the proposal that won."""
     kernel: tuple[Kernel, float] | None = None
+    columns: np.ndarray | None = None
+    forest: TreesMember | None = None
+    """The member ``trees``, a function of the columns."""
+
+    def take(self, inner: Fitted) -> None:
+        """Add members that are functions of the columns of smooth members."""
+        columns = self.columns
+        self.members |= {
+            name: member if columns is None else OnColumns(member, columns)
+            for name, member in inner.members.items()
+        }
+        self.bases, self.path, self.forest = inner.bases, inner.path, inner.forest
 
     @property
     def score(self) -> float:
@@ -83,37 +107,51 @@ def fit_members(
     label : str
         Name of these rows, for callbacks.
     """
-    found, sample = Fitted(), rng.permutation(len(rows))
+    sample = rng.permutation(len(rows))
+    found = Fitted(kernel=plan.kernel, columns=plan.columns)
     linear = fit_ridge(rows)
     if "linear" in plan.families:
         found.members["linear"] = linear.member
-    if "trees" in plan.families:
-        if not watch.proceed(f"{label}, trees"):
-            return found
-        found.members["trees"] = fit_trees(rows)
-    extra: list[Candidate] = []
-    if "kernel" in plan.families or "metric" in plan.families:
+    if not set(plan.families) <= {"linear", "index"}:
         if not watch.proceed(f"{label}, kernel"):
             return found
-        found.kernel = chosen_kernel(rows, sample)
-        rounds = _METRICS if "metric" in plan.families else 0
-        metrics = fit_metrics(rows, found.kernel, sample, rounds)
-        found.members |= metrics
+        if found.kernel is None:
+            found.kernel, found.columns = _suited(rows, plan, sample)
+    part, inner = rows.columns(found.columns), Fitted(kernel=found.kernel)
+    extra: list[Candidate] = []
+    if "trees" in plan.families:
+        inner.members["trees"] = inner.forest = fit_trees(part, plan.effort.trees)
+    if found.kernel is not None and {"kernel", "metric"} & set(plan.families):
+        rounds = plan.effort.metrics if "metric" in plan.families else 0
+        metrics = fit_metrics(part, found.kernel, sample, rounds)
+        inner.members |= metrics
         if rounds:
             extra += metric_candidates("metric", metrics[f"metric{rounds}"].root)
     if "index" in plan.families:
-        _fit_index(
-            rows,
-            plan,
-            found,
-            sample,
-            linear,
-            extra,
-            lambda stage: watch.proceed(f"{label}, stage {stage}"),
-        )
+        own = linear if found.columns is None else fit_ridge(part)
+        proceed = partial(_next_stage, watch, label)
+        _fit_index(part, plan, inner, sample, own, extra, proceed)
+    found.take(inner)
     if not found.members:  # nothing was proposed, or the fit was stopped: something must predict
         found.members["linear"] = linear.member
     return found
+
+
+def _next_stage(watch: Watch, label: str, stage: int) -> bool:
+    return watch.proceed(f"{label}, stage {stage}")
+
+
+def _suited(
+    rows: Rows, plan: Plan, sample: np.ndarray
+) -> tuple[tuple[Kernel, float], np.ndarray | None]:
+    """A kernel with its penalty, and the columns to use it on."""
+    some = sample[: plan.effort.choosing]
+    chosen = chosen_kernel(rows, some)
+    # Whoever wants no functions of single columns gets the same in all coordinates.
+    if not plan.effort.screening or "trees" not in plan.families:
+        return chosen, None
+    columns = screened(rows, chosen[0], sample)
+    return (chosen if columns is None else chosen_kernel(rows.columns(columns), some)), columns
 
 
 def fit_metrics(
@@ -185,6 +223,7 @@ def refitted(
     rng: np.random.Generator,
     *,
     directions: bool,
+    forests: Sequence[TreesMember] = (),
 ) -> Fitted:
     """Members by name, fitted to all rows; directions start from those of a fold.
 
@@ -202,13 +241,17 @@ def refitted(
         Draws landmarks.
     directions : bool
         Whether the best directions are wanted even if no member uses them.
+    forests : sequence of TreesMember
+        Trees of the folds.
     """
     names, sample = list(names), rng.permutation(len(rows))
-    found, landmarks = Fitted(), sample[: plan.search.landmarks]
+    found, landmarks = Fitted(columns=start.columns), sample[: plan.search.landmarks]
     if "linear" in names:
         found.members["linear"] = fit_ridge(rows).member
-    if "trees" in names:
-        found.members["trees"] = fit_trees(rows)
+    rows, inner = rows.columns(start.columns), Fitted()
+    if "trees" in names:  # those of the folds together predict no worse than trees of all rows
+        enough = len(forests) >= _FORESTS
+        inner.members["trees"] = averaged(forests) if enough else fit_trees(rows, plan.effort.trees)
     rounds = [
         int(name[6:]) if name != "kernel" else 0
         for name in names
@@ -216,18 +259,19 @@ def refitted(
     ]
     if rounds and start.kernel is not None:
         metrics = fit_metrics(rows, start.kernel, sample, max(rounds))
-        found.members |= {name: m for name, m in metrics.items() if name in names}
+        inner.members |= {name: m for name, m in metrics.items() if name in names}
     for name in names:
         if name.startswith("stage"):
             fit = SmootherFit(rows, start.bases[name], landmarks)
             if name != "stage0":
                 fit = on_all_rows(rows, fit.B, landmarks, iterations=_REFIT_STEPS).fit
-            found.members[name], found.bases[name] = fit.smoother(), fit.B
+            inner.members[name], inner.bases[name] = fit.smoother(), fit.B
     readouts = {"best", "rough"} & set(names)
     if "best" in start.bases and (directions or readouts):
         again = on_all_rows(rows, start.bases["best"], landmarks, iterations=_REFIT_STEPS)
         B = pruned(again).fit.B
-        found.bases["best"] = B
+        inner.bases["best"] = B
         if readouts:
-            add_readouts(rows, B, found, plan, sample, readouts)
+            add_readouts(rows, B, inner, plan, sample, readouts)
+    found.take(inner)
     return found

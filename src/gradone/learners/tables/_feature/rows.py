@@ -39,6 +39,10 @@ class Rows:
         """Some of the rows."""
         return Rows(self.X[rows], self.Y[rows], self.weights[rows])
 
+    def columns(self, kept: np.ndarray | None) -> Rows:
+        """Some of the columns; all if None."""
+        return self if kept is None else Rows(self.X[:, kept], self.Y, self.weights)
+
     @property
     def root(self) -> np.ndarray:
         """Square roots of the weights as a column (n, 1), for the rows of least squares."""

@@ -15,7 +15,7 @@ from .rows import Rows
 from .smoother import SmootherFit
 
 _STEPS, _STEPS_ON_ALL = 10, 3
-_FIRST_SCALES, _SCALE = (0.4, 1.0, 2.5), 0.7
+_OTHER_SCALES, _SCALE = (0.4, 2.5), 0.7
 _PAIR = 0.99  # a pair of directions must have at most this share of the error of one
 _PERFECT = 1e-4
 _LEAST_GAIN = 5e-4  # of the variance of the labels
@@ -143,10 +143,12 @@ def _best_proposal(
     """
     few = [(name, columns) for name, columns in candidates if columns.shape[1] <= room]
     if known is None:
-        fits = [
-            (name, SmootherFit(rows, scale * columns, landmarks))
-            for name, columns in few
-            for scale in _FIRST_SCALES
+        fits = [(name, SmootherFit(rows, columns, landmarks)) for name, columns in few]
+        fits.sort(key=lambda fit: fit[1].score())
+        fits += [
+            (name, fit.at(scale * fit.B))
+            for name, fit in fits[:_FINALISTS]
+            for scale in _OTHER_SCALES
         ]
     else:
         trials = [

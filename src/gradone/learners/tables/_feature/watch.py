@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from threading import Lock
 from typing import Any
 
 from ..._callbacks import Step
@@ -31,14 +32,14 @@ class Watch:
 
     def __init__(self, steps: Generator[Step, None, None]) -> None:
         self._steps, self.stopped = steps, False
+        self._lock = Lock()  # folds may run in several threads
 
     def proceed(self, part: str, **numbers: Any) -> bool:
         """Whether to begin this part of the fit; numbers are for the callbacks."""
-        if self.stopped:
-            return False
-        step = next(self._steps, None)
-        if step is None:
-            self.stopped = True
-            return False
-        step.metadata |= {"part": part, **numbers}
-        return True
+        with self._lock:
+            step = None if self.stopped else next(self._steps, None)
+            if step is None:
+                self.stopped = True
+                return False
+            step.metadata |= {"part": part, **numbers}
+            return True
