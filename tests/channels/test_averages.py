@@ -120,6 +120,17 @@ def test_posteriors_of_single_samples_give_the_same(text, noise):
 
 
 @pytest.mark.stat
+@pytest.mark.parametrize(("text", "noise"), [("z1 + tanh(z1*z2)", 0.0), ("z1*z2", 0.01)])
+def test_narrow_posteriors_of_different_widths(text, noise):
+    """Narrower than any lattice; would catch a limit that holds for equal widths only."""
+    target, M = gd.Target(text, noise=noise), np.diag([1 - 1e-3, 1 - 2e-2])
+    J, spread = sampled_information(target, M, 20_000, stream(0, "test", text=text))
+    found, error = information(text, M, noise)
+    assert (np.abs(found.information - J) < error.information + 5 * spread).all()
+    assert (np.diag(error.information) < 0.1 * np.diag(J)).all()
+
+
+@pytest.mark.stat
 @pytest.mark.parametrize("text", ["abs(z1)*abs(z2)", "sin(z1+z2**2)", "z1**3+z2"])
 def test_stated_errors_cover_what_more_points_change(text):
     M = np.array([[0.6, 0.1], [0.1, 0.3]])

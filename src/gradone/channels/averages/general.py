@@ -13,6 +13,7 @@ width, averages are smooth functions of the width.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -36,7 +37,7 @@ from .moments import (
     scaled,
     symmetric_pairs,
 )
-from .sharp import extrapolated, sharp_information
+from .sharp import LinearLabels, Units, extrapolated
 from .slices import Labels, Slices, label_probabilities
 from .tables import Table, nodes_of, orders
 
@@ -150,12 +151,19 @@ class ChannelAverages:
         """Averages at `M` with all corrections, and what each source of error changes in them."""
         rules = Rule(), Rule(stretch=_WIDER), Rule(merge=True), Rule(fewer=True)
         plain, wide, rough, fewer = (self._averages(M, rule) for rule in rules)
+        # What a narrow posterior leaves open, and its error, vanish together.
+        widest = float(1 - np.linalg.eigvalsh(M)[0])
+        power = self._power * min(widest / self._narrowest(self._place(M)), 1.0)
         count = len(self._blocks)
         blocks = [self._averages(M, Rule(block=i)) for i in self._blocks]
         noise = scaled(_sum(blocks).plus(plain, -count), self._squared_noise / count)
+        mean = scaled(_sum(blocks), 1 / count)
+        # Each for itself, so that none cancels along any direction: together at least their
+        # standard deviation, because they sum to zero.
+        away = [scaled(block.plus(mean, -1.0), (2 * (count - 1)) ** -0.5) for block in blocks]
         sources = [
             noise,
-            Averages(*(np.std(parts, axis=0, ddof=1) for parts in zip(*blocks, strict=True))),
+            *away,
             scaled(wide.plus(plain, -1.0), 0.2),
             scaled(rough.plus(plain, -1.0), self._slice_error),
             scaled(fewer.plus(plain, -1.0), 3.0),
@@ -165,9 +173,9 @@ class ChannelAverages:
             ),
             self._of_known(M),
             Averages(0 * M, self.labels.log_density[1], 0.0),
-            Averages(0 * M, _EVIDENCE_ERROR, _POWER_ERROR * self._power)
+            Averages(0 * M, _EVIDENCE_ERROR, _POWER_ERROR * power)
             if self.labels.knots.size
-            else Averages(0 * M, 0.0, 1e-5 * self._power),
+            else Averages(0 * M, 0.0, 1e-5 * power),
         ]
         return plain.plus(noise, -1.0), sources
 
@@ -228,31 +236,27 @@ class ChannelAverages:
                 for fs, c in ((parts, chances), (merged, slices.merged(chances)))
             )
             J, information = (a + (a - b) / 3 for a, b in zip(fine, rough, strict=True))
-            width = np.sqrt(1 - at.overlaps)
             mse = 0.0 if rule.coarse else self._kept(("mse",), at, lambda: self._mse(at, table))
-            # What is not known of a label vanishes with the width.
-            share = (mse - self.target.noise) / width.max()
-            return np.array([*(J * self._units(width)).ravel(), share, information])
+            return np.array([*J.ravel(), mse - self.target.noise, information])
 
         def turned(found: np.ndarray, turn: np.ndarray) -> np.ndarray:
             J = turn.T @ found[:-2].reshape(M.shape) @ turn
             return np.append(J, found[-2:])
 
         place = self._place(M)
-        *rest, share, information = self._extrapolated(
-            place, evaluate, rule, turned, lambda Q: sharp_information(self.target, self.labels, Q)
-        )
-        width = np.sqrt(1 - place.overlaps)
-        J = place.Q @ (np.reshape(rest, M.shape) / self._units(width)) @ place.Q.T
+        *J, mse, information = self._extrapolated(place, evaluate, rule, turned, self._units)
         return Averages(
-            self._symmetric(J, M),
+            self._symmetric(place.Q @ np.reshape(J, M.shape) @ place.Q.T, M),
             information + self.labels.log_density[0],
-            self.target.noise + float(share * width.max()),
+            self.target.noise + float(mse),
         )
 
-    def _units(self, width: np.ndarray) -> np.ndarray:
-        """Units of J in which it has a limit for narrow posteriors, (r, r)."""
-        return np.ones((self.r, self.r)) if self.target.noise else np.outer(width, width)
+    def _units(self, at: Place) -> Units:
+        return self._linear.units(at.Q, 1 - at.overlaps)
+
+    @cached_property
+    def _linear(self) -> LinearLabels:
+        return LinearLabels(self.target, self.labels)
 
     def _mse(self, at: Place, table: Table) -> float:
         """Mean squared error of the posterior mean of a new label; no rule changes it."""
@@ -272,7 +276,7 @@ class ChannelAverages:
             weight, moments = self._moments(at, table, table.whole, 0, rule.stretch)
             chances = moments[(0,) * self.r]
             wrong = 1 - chances.max(axis=1) / np.maximum(chances.sum(axis=1), TINY)
-            return np.array([weight @ wrong / np.sqrt(1 - at.overlaps.min()), 0.0])
+            return np.array([weight @ wrong / np.sqrt(1 - at.overlaps.min())])
 
         found = self._extrapolated(place, evaluate, rule, lambda found, _: found)[0]
         return float(found * np.sqrt(1 - place.overlaps.min()))
@@ -296,14 +300,13 @@ class ChannelAverages:
             found = mean(parts)
             if not rule.coarse:
                 found = found + (found - mean([slices.merged(f) for f in parts])) / 3
-            return np.append(found, 0.0)
+            return found
 
         def turned(found: np.ndarray, turn: np.ndarray) -> np.ndarray:
-            pairs = found[:-1].reshape(r, r, r, r)
-            return np.append(symmetric_pairs(pairs, turn.T, np.eye(r)[None]), found[-1])
+            return symmetric_pairs(found.reshape(r, r, r, r), turn.T, np.eye(r)[None]).ravel()
 
         place = self._place(M)
-        pairs = self._extrapolated(place, evaluate, None, turned)[:-1].reshape(r, r, r, r)
+        pairs = self._extrapolated(place, evaluate, None, turned).reshape(r, r, r, r)
         scale = place.Q / np.sqrt(1 - place.overlaps)
         return symmetric_pairs(pairs, scale, self._maps(M))
 
@@ -423,13 +426,13 @@ class ChannelAverages:
         evaluate: Callable[[Place], np.ndarray],
         rule: Rule | None,
         turned: Callable[[np.ndarray, np.ndarray], np.ndarray],
-        limit: Callable[[np.ndarray], np.ndarray | None] | None = None,
+        units: Callable[[Place], Units] | None = None,
     ) -> np.ndarray:
-        """Numbers at a place, the last of which may diverge with the logarithm of the width.
+        """Numbers at a place, by a rule whose results are kept.
 
-        Where the posterior is too narrow, from three larger widths: the others by a parabola, or
-        by a cubic if the limit of the first of them is known; what was evaluated by a rule is
-        kept. Equal overlaps have no frame of their own: they are evaluated in one, and `turned`.
+        Where the posterior is too narrow, from three wider ones, in `units` in which they are
+        smooth functions of the width. Equal overlaps have no frame of their own: they are evaluated
+        in one, and `turned`.
         """
 
         def kept(at: Place) -> np.ndarray:
@@ -447,15 +450,22 @@ class ChannelAverages:
         # No posterior is wider than the prior.
         widest = min(_WIDTHS[-1] * np.sqrt(least), 1.0)
         share = (_WIDTHS - 1) / (_WIDTHS[-1] - 1)
-        widths, to = np.sqrt(least) + (widest - np.sqrt(least)) * share, np.sqrt(variance)
-        overlaps = (np.minimum(place.overlaps, 1 - w * w) for w in widths)
-        found = np.array([kept(place._replace(overlaps=m)) for m in overlaps])
+        widths, to = np.sqrt(least) + (widest - np.sqrt(least)) * share, float(np.sqrt(variance))
+        # Narrow posteriors of all shapes share the round ones of these widths.
+        places = [place._replace(overlaps=1 - np.maximum(variances, w * w)) for w in widths]
+        found = np.array([kept(at) for at in places])
         if rule is not None and rule.fewer:
+            # The widest direction instead of the narrowest: what a round one leaves open.
             widths, found = widths[:2], found[:2]
-        # A limit that noise sets is reached where the posterior is narrower than the noise.
-        is_near = variances.max() < (min(least, self.target.noise) if self.target.noise else least)
-        first = limit(place.Q) if limit is not None and is_near else None
-        return extrapolated(widths, found, float(to), first)
+            to = float(np.sqrt(min(variances.max(), least)))
+        if units is None:
+            return extrapolated(widths, found, to, np.full(found.shape[1], np.nan))
+        shares = np.array([units(at).shares(f) for at, f in zip(places, found, strict=False)])
+        here = units(place)
+        # Where others are wide, no limit is known.
+        known = float(np.clip(2 - variances.max() / least, 0.0, 1.0))
+        free = extrapolated(widths, shares, 0.0, np.nan * here.limit)
+        return here.numbers(extrapolated(widths, shares, to, free + known * (here.limit - free)))
 
     def _kept(self, what: tuple[Any, ...], at: Place, make: Callable[[], Kept]) -> Kept:
         """What was made for the same place before, or else now; the last ones are kept."""

@@ -17,6 +17,8 @@ from .general import ChannelAverages
 from .moments import FRAME, PERFECT, Averages, invariant_maps
 from .rest import rest_given
 
+_ALMOST = 0.999  # overlaps above it are so close to complete that their widths must be compared
+
 
 class _Part(NamedTuple):
     """Averages over what is not known."""
@@ -89,10 +91,10 @@ class KnownAverages:
         return self._all.label_error(M)
 
     def _part(self, M: np.ndarray) -> _Part | None:
-        """What is not known; None if nothing is known, or all."""
+        """What is not known; None if nothing is known, or almost all."""
         overlaps, Q = np.linalg.eigh(M)
         known = overlaps > PERFECT
-        if self.target.q or not known.any() or known.all():
+        if self.target.q or not known.any() or known.all() or overlaps[~known].max() > _ALMOST:
             return None
         rows = Q[:, known].T
         P = rows.T @ rows

@@ -80,6 +80,19 @@ def total(sources: list[Averages]) -> Averages:
     return Averages(np.asarray(J), float(evidence), float(mse))
 
 
+def matrix_power(A: np.ndarray, power: float) -> np.ndarray:
+    """Power of a positive matrix on the directions on which it is not zero.
+
+    Examples
+    --------
+    >>> matrix_power(np.array([[2.0, 2.0], [2.0, 2.0]]), -0.5).round(12).tolist()
+    [[0.25, 0.25], [0.25, 0.25]]
+    """
+    sizes, Q = np.linalg.eigh(A)
+    seen = sizes > 1e-13 * max(sizes[-1], 1e-300)
+    return (Q[:, seen] * sizes[seen] ** power) @ Q[:, seen].T
+
+
 def is_diagonal(M: np.ndarray) -> bool:
     """Whether an overlap matrix is diagonal up to rounding."""
     return bool(np.abs(M - np.diag(np.diag(M))).max() < FRAME)

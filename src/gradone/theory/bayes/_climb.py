@@ -23,6 +23,7 @@ _STEADY = 0.05  # share of it by which an iteration shrinks it
 _ALIKE = 4.0  # what is missing in one direction, in units of another, if they shrink together
 _SAME = 1e-10  # overlaps closer than this differ by rounding
 _ABOVE = 0.05  # overlap of a place that is far above the end of a descent
+_REACHED, _SLOW = 0.1, 0.03  # of what is missing: an end that counts as full, a slow step to it
 _PASSED = 0.02  # of a residual that counts as having turned
 
 
@@ -37,7 +38,7 @@ class Climb(NamedTuple):
     """Smallest residual that grew again on the way: what closes such a bottleneck is an error of
     this size. Infinite if there was none."""
     narrow_at: np.ndarray | None
-    """Where it was met; if there was none, where a descent came closest to a halt."""
+    """Where it was met; if there was none, where the iteration came closest to a halt."""
 
 
 def climb(
@@ -82,10 +83,10 @@ def climb(
                 M, R, leap = guess, at_guess, 1.0
                 path.append((M, _size(R)))
                 continue
-        long = _within(M + leap * R)
+        long = within(M + leap * R)
         while leap > 1 and not _is_short(M, long, left=_left(past)):
             leap /= 2
-            long = _within(M + leap * R)
+            long = within(M + leap * R)
         at_long = step(long) - long
         count += 1
         if leap == 1 or _points_along(R, at_long):
@@ -107,24 +108,30 @@ def climb(
 def _closest(
     step: Callable[[np.ndarray], np.ndarray], path: list[tuple[np.ndarray, float]]
 ) -> np.ndarray | None:
-    """Where a descent came closest to a halt far above its end; None for an ascent.
+    """Where the iteration came closest to a halt far from its end; None if nowhere.
 
-    In units of the distance from full overlap or from the end; also between the places of the path,
-    which leaps over a halt that errors hide.
+    In units of the distance from full overlap or from the end. Of a descent also between the places
+    of the path, which leaps over a halt that errors hide; of an ascent to full overlap only if it
+    was slow.
     """
     end = path[-1][0]
+
+    def missing(M: np.ndarray) -> float:
+        return float(np.trace(np.eye(len(M)) - M))
+
+    def share(place: tuple[np.ndarray, float]) -> float:
+        M, size = place
+        return size / min(missing(M), abs(float(np.trace(M - end))))
+
+    below = [(M, size) for M, size in path if missing(end) < _REACHED * missing(M)]
+    slow = min(below, key=share, default=None)
+    if slow is not None and share(slow) < _SLOW:
+        return slow[0]
     above = [(M, size) for M, size in path if np.trace(M - end) > _ABOVE * len(M)]
     for (M, _), (other, _) in itertools.pairwise(above[:]):
         between = (M + other) / 2
         above.append((between, _size(step(between) - between)))
-    if not above:
-        return None
-
-    def share(place: tuple[np.ndarray, float]) -> float:
-        M, size = place
-        return size / float(min(np.trace(np.eye(len(M)) - M), np.trace(M - end)))
-
-    return min(above, key=share)[0]
+    return min(above, key=share)[0] if above else None
 
 
 def _narrow(sizes: np.ndarray) -> int | None:
@@ -167,10 +174,10 @@ def _mixed(past: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray | None:
     coefficients = np.linalg.lstsq(dR, R.ravel(), rcond=1e-8)[0]
     mixed = (M + R).ravel() - (dM + dR) @ coefficients
     guess = mixed.reshape(M.shape)
-    return _within((guess + guess.T) / 2)
+    return within((guess + guess.T) / 2)
 
 
-def _within(M: np.ndarray) -> np.ndarray:
+def within(M: np.ndarray) -> np.ndarray:
     """Overlap matrix brought back into 0 <= M < I.
 
     Overlaps that rounding tells apart are made equal: leap after leap would drive them apart, and

@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...analysis.queries.operators import operator_on_symmetric
-from ...channels.averages.moments import PERFECT, Averages, total
+from ...channels.averages.moments import PERFECT, Averages, matrix_power, total
 from ...channels.rules import channel_averages
 from ...targets.rotations import symmetric_basis
 from ...targets.target import Target
 from ._climb import Climb, climb
+from ._enclosure import enclosure
 from ._state_evolution import overlap_step
 
 UNLEARNED = 1e-4  # overlaps below it belong to directions that are not learned
@@ -22,8 +23,10 @@ _ROUGH = 1e-5  # residual that ends a climb before Newton's steps
 _CLOSE = 0.03  # what comes so close to turning out otherwise is not decided by a coarse climb
 _NEAR = 0.05  # farthest that the end of a climb may be from the fixed point, as a share of the room
 _NEWTON_STEPS = 6
+_SECANT = 1e-4  # shortest step along which the map tells its own derivative
 _ALMOST_KNOWN = 0.995  # overlap of an informed start
 _RATE_ERROR = 0.01
+_VAGUE = 0.02  # error of an overlap that is worth a sentence
 _LEAST_ERROR = 5e-5  # relative, of a growth rate
 
 
@@ -161,9 +164,13 @@ class StateEvolution:
         if found.narrow_at is None:
             return point
         at = found.narrow_at
-        left, width = np.eye(self.r) - at, np.abs(self.step(at, alpha) - at).max()
-        errors = total(self.channel.estimate(at)[1])
-        if np.abs(alpha * left @ errors.information @ left).max() < width:
+        left, residual = np.eye(self.r) - at, self.step(at, alpha) - at
+        # Errors across the way do not close it.
+        along = [
+            abs(np.vdot(residual, alpha * left @ source.information @ left))
+            for source in self.channel.estimate(at)[1]
+        ]
+        if sum(along) < np.vdot(residual, residual):
             return point
         missed = float(np.abs(point.M - at).max())
         status = (
@@ -190,7 +197,7 @@ class StateEvolution:
                 lambda at: P @ self.step(at, alpha, coarse=coarse) @ P, M, tolerance=tolerance
             )
             M, count = _without_unlearned(found.M), count + found.n_iter
-            if found.narrow < narrow:
+            if found.narrow < narrow or narrow_at is None:
                 narrow, narrow_at = found.narrow, found.narrow_at
             reached = found._replace(M=M, n_iter=count, narrow_at=narrow_at)
             overlaps, Q = np.linalg.eigh(M + np.eye(self.r) - P)
@@ -226,21 +233,20 @@ class StateEvolution:
         best, sources = self.channel.estimate(M)
         correction = best.plus(self.averages(M), -1.0)
         derivative = self._derivative(M, alpha, basis)
-        solve = np.linalg.pinv(np.eye(len(basis)) - derivative)
-        step = np.full(len(basis), np.inf)
+        step, image = np.full(len(basis), np.inf), np.zeros(len(basis))
         for _ in range(_NEWTON_STEPS):
             J = self.averages(M).information + correction.information
-            step = solve @ np.tensordot(basis, overlap_step(J, alpha) - M, axes=2)
+            before, image = image, np.tensordot(basis, overlap_step(J, alpha), axes=2)
+            if _SECANT < np.abs(step).max(initial=0.0) < np.inf:
+                derivative = _updated(derivative, step, image - before)
+            residual = image - np.tensordot(basis, M, axes=2)
+            step = np.linalg.pinv(np.eye(len(basis)) - derivative) @ residual
             shift = np.tensordot(step, basis, axes=1)
             if coarse and np.abs(M + shift - found.M).max() > _NEAR * _room(found.M):
                 return None
             M, count = _inside(M + shift), count + 1
             if np.abs(step).max(initial=0.0) < TOLERANCE:
                 break
-        derivative = self._derivative(M, alpha, basis)
-        rate = float(np.abs(np.linalg.eigvals(derivative)).max(initial=0.0))
-        if coarse and rate > 1 - _CLOSE:
-            return None
         solve = np.linalg.pinv(np.eye(len(basis)) - derivative)
         left = np.eye(self.r) - M
         spread = [
@@ -248,17 +254,30 @@ class StateEvolution:
             for source in sources
         ]
         error = np.sum(spread, axis=0) + np.abs(solve) @ (np.abs(step) + TOLERANCE)
-        errors = total(sources)
-        at = self.averages(M).plus(correction)
-        missing = 1 - np.linalg.eigvalsh(M)
-        missing = missing[missing <= 1 - PERFECT]
-        size = float(np.concatenate([error, missing]).max(initial=TOLERANCE))
-        known = missing.size == self.r  # then the label is known, up to its noise
+        overlaps, Q = np.linalg.eigh(M)
+        along = error @ np.abs(np.einsum("kij,ia,ja->ka", basis, Q, Q))
+        along = np.where(overlaps < PERFECT, along, 1 - overlaps)
+        around = enclosure(self._shifted(found.M, alpha, best, sources), M, along)
+        ends = [np.tensordot(basis, end, axes=2) for end in around]
+        images = [np.tensordot(basis, self.step(end, alpha), axes=2) for end in around]
+        rough = _rate(derivative)
+        if np.abs(ends[0] - ends[1]).max(initial=0.0) > _SECANT:
+            derivative = _updated(derivative, ends[0] - ends[1], images[0] - images[1])
+        rate = _rate(derivative)
+        if coarse and rate > 1 - _CLOSE:
+            return None
+        errors, at = total(sources), self.averages(M).plus(correction)
+        # What is known perfectly is known up to what the iteration leaves of it.
+        missing = (1 - overlaps)[overlaps >= PERFECT].max(initial=0.0)
+        size = max(float(missing), *(float(np.abs(end - M).max()) for end in around))
+        slopes = [
+            abs(self.averages(end).test_mse - self.averages(M).test_mse) / np.abs(end - M).max()
+            for end in around
+            if (end != M).any()
+        ]
         at_error = errors._replace(
             log_evidence=errors.log_evidence + size * float(np.abs(at.information).sum()) / 2,
-            test_mse=abs(at.test_mse - self.target.noise)
-            if known
-            else errors.test_mse + size * self._slope(M, at),
+            test_mse=errors.test_mse + size * max(slopes, default=0.0),
         )
         at = at._replace(test_mse=max(at.test_mse, self.target.noise))  # noise is never predicted
         status = (
@@ -268,8 +287,29 @@ class StateEvolution:
             f"{alpha:g}: a deviation shrinks by {rate:.4f} per iteration; near a threshold that is "
             "slow"
         )
-        rate_error = _RATE_ERROR * rate + size / max(1e-3, 1 - rate)
+        if size > _VAGUE:
+            status += (
+                f"; the overlap is known up to {size:.2g} only: errors of the integrals grow where "
+                f"the iteration hardly contracts (by {rate:.3f} here)"
+            )
+        rate_error = abs(rate - rough) + _RATE_ERROR * rate + size
         return FixedPoint(M, size, at, at_error, rate, rate_error, count, found.converged, status)
+
+    def _shifted(
+        self, M: np.ndarray, alpha: float, best: Averages, sources: list[Averages]
+    ) -> Callable[[np.ndarray, int], np.ndarray]:
+        """The map made larger or smaller by its error at M, as a share of the information."""
+        inverse = matrix_power(self.averages(M).information, -0.5)
+        error = np.sum(
+            [matrix_power(s.information @ s.information.T, 0.5) for s in sources], axis=0
+        )
+        shares = {k: inverse @ (best.information + k * error) @ inverse for k in (1, -1)}
+
+        def step(at: np.ndarray, sign: int) -> np.ndarray:
+            root = matrix_power(self.averages(at).information, 0.5)
+            return overlap_step(root @ shares[sign] @ root, alpha)
+
+        return step
 
     def _derivative(self, M: np.ndarray, alpha: float, basis: np.ndarray) -> np.ndarray:
         """Derivative [SE-4] of the map in a basis of symmetric matrices."""
@@ -279,14 +319,15 @@ class StateEvolution:
         inner = left @ basis @ left
         return alpha * np.einsum("ajk,ijkl,bil->ba", basis, self.channel.responses(M), inner)
 
-    def _slope(self, M: np.ndarray, at: Averages) -> float:
-        """How fast the error of labels falls with the overlap of what is learned."""
-        rows = _learned(M)
-        if not len(rows):
-            return 0.0
-        size = 0.05 * _room(M)
-        there = self.averages(_inside(M - size * rows.T @ rows))
-        return abs(there.test_mse - self.averages(M).test_mse) / size
+
+def _updated(derivative: np.ndarray, step: np.ndarray, change: np.ndarray) -> np.ndarray:
+    """Derivative that tells, along a step, what the map itself has done (Broyden)."""
+    return derivative + np.outer(change - derivative @ step, step) / (step @ step)
+
+
+def _rate(derivative: np.ndarray) -> float:
+    """Largest factor by which a deviation changes; where an iteration has ended, none grows."""
+    return min(float(np.abs(np.linalg.eigvals(derivative)).max(initial=0.0)), 1.0)
 
 
 def _learned(M: np.ndarray) -> np.ndarray:

@@ -59,7 +59,8 @@ class BayesAMPTheory(Theory):
     a small deviation shrinks per iteration (for r >= 3 among deviations that keep the sign
     symmetries of the target): the algorithm needs of the order of
     :math:`\log(1/\epsilon)/\log(1/\sqrt\rho)` iterations. ``n_iter`` counts evaluations of the map.
-    Errors compare two resolutions of all integrals, propagated to the fixed point.
+    Errors compare two resolutions of all integrals; that of the overlap is half the interval in
+    which the fixed points of all maps within these errors lie: wide close to a transition.
 
     References
     ----------
@@ -80,7 +81,7 @@ class BayesAMPTheory(Theory):
     latent = True
     whitens = True
     cites = ("troiani2024limits", "aubin2018committee")
-    numerics = 3
+    numerics = 4
 
     def obstacle(self, target: Target) -> str | None:
         """Why the theory does not cover a target, or None."""
