@@ -43,6 +43,20 @@ def scaled(variable, factor=2.0, kind="theory:"):
     return plant
 
 
+def powers(variable, power):
+    """Error of the theories: a quantity raised to a power."""
+
+    def plant(data):
+        return {
+            name: curve.assign({variable: curve[variable] ** power})
+            if str(curve.attrs.get("source", "")).startswith("theory:")
+            else curve
+            for name, curve in data.items()
+        }
+
+    return plant
+
+
 PLANTED: Mapping[str, Callable] = {
     "amp-iterations": scaled("iterations", 2.0),
     "digit-filters": scaled("ratio", 0.15, "simulation:"),
@@ -59,8 +73,10 @@ PLANTED: Mapping[str, Callable] = {
     "optimizer-momentum": scaled("overlap", 1.1),
     "optimizer-spike": scaled("share", 1.3),
     "richer-basis": scaled("test_mse", 1.3),
+    "parity-exponents": powers("steps", 1.3),
     "reused-batch": scaled("overlap", 1.1),
     "sgd-exponents": scaled("steps", 1.5),
+    "spectrum-tail": scaled("share_below", 0.9),
     "staircase-steps": scaled("share", 1.3),
     "standard-and-grand-staircase": scaled("recovery", 0.8),
 }

@@ -146,6 +146,37 @@ def spectrum(target: str, **setting: Any) -> xr.Dataset:
     return found(edge_before=float(edge[0]), edge_after=float(edge[-1]), outlier=float(top[-1]))
 
 
+def spectrum_tail(d: int, replicates: int, step_size: float = 2.0) -> xr.Dataset:
+    """Spectra after a real step, in plain NumPy, beside theory: distances, tails and outliers.
+
+    `longer` is by how much the tail index of equal readout weights exceeds that of Gaussian ones,
+    `beyond_the_edge` the number of eigenvalues of Gaussian ones between the edge of equal ones and
+    the outlier. The theory is that of step size 2.
+    """
+    from .feature_spectrum import largest_gap
+    from .spectrum_tail import bulk_of, measured, predicted, tail_index
+
+    numbers: dict[str, Any] = {}
+    indices, distances = {}, []
+    for readout in ("ones", "gaussian"):
+        theory = predicted(readout, d)
+        runs = measured(readout, d, replicates, step_size).level.values
+        bulks = [bulk_of(values, theory) for values in runs]
+        places, shares = theory.eigenvalue.values, theory.share_below.values
+        distances.append(np.mean([largest_gap(values, places, shares) for values in bulks]))
+        indices[readout] = np.array([tail_index(values) for values in bulks])
+        numbers[f"index_ratio_{readout}"] = mean_of(indices[readout] / theory.tail_index.item())
+        tops = np.array([values[-1] for values in runs]) / theory.largest_eigenvalue.item()
+        numbers[f"outlier_ratio_{readout}"] = mean_of(tops)
+        if readout == "ones":
+            edge = theory.edge.item()
+        else:
+            numbers["beyond_the_edge"] = mean_of([(values > edge).sum() for values in bulks])
+    numbers["distance"] = float(max(distances))
+    numbers["longer"] = mean_of(indices["ones"] / indices["gaussian"] - 1)
+    return found(**numbers)
+
+
 def several_steps(target: str, **setting: Any) -> xr.Dataset:
     """Cosines of the successive gradients of a neuron with the directions of the target."""
     curve = predict(target, "giant_steps", **setting)

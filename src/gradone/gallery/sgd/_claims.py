@@ -8,7 +8,6 @@ import numpy as np
 
 from ...algorithms.predict import predict
 from ...analysis import escape as linear_stage
-from ...base.errors import NotConverged
 from ...base.estimate import Estimate
 from ...dynamics import reused_batch as reused_engine
 from ...dynamics import sgd
@@ -72,50 +71,12 @@ def engine(target: str, d: int, time: float, gamma: float, **setting: Any) -> xr
     return found(m=mean_of(run.overlap.isel(step=-1).values.reshape(-1)))
 
 
-def escape_exponent(
-    target: str,
-    activation: str,
-    start: list[float],
-    sizes: list[int],
-    power: float,
-    scale: float,
-    budget: float,
-    level: float,
-    rho: float = 0.0,
-    replicates: int = 24,
-) -> xr.Dataset:
-    """Power of d in the number of steps that a neuron takes to a given recovery.
+def escape_exponent(sizes: list[int], replicates: int = 24, **setting: Any) -> xr.Dataset:
+    """Power of d in the number of steps that a neuron takes to a given recovery."""
+    from .parity_exponents import escape_steps
 
-    Runs start at ``start / sqrt(d)`` and make steps of size ``scale * d**-power``, at most
-    ``budget * d**(2 * power - 1)`` of them.
-    """
-    student: dict[str, Any] = {"width": 1, "activation": activation, "readout": [1.0]}
-    shared: dict[str, Any] = {
-        "loss": "correlation",
-        "geometry": "spherical",
-        "record": 500,
-        "progress": False,
-    }
-    medians = []
-    for d in sizes:
-        rule: dict[str, Any] = {"rule": "extragradient", "inner_step_size": rho / d}
-        first = np.array([start]) / np.sqrt(d)
-        run = sgd(
-            target,
-            Student(**student, init={"M": first.tolist()}),
-            d=d,
-            steps=round(budget * d ** (2 * power - 1)),
-            step_size=scale * d**-power,
-            replicates=replicates,
-            **shared,
-            **(rule if rho else {}),
-        )
-        reached = run.recovery.max("direction").transpose("replicate", "step").values >= level
-        if reached.any(-1).mean() < 0.8:
-            raise NotConverged(f"few runs at d = {d} have escaped; raise the budget of steps")
-        # Times have a heavy right tail: their medians are compared, and every run counts.
-        first = np.maximum(run.step.values[reached.argmax(-1)], 1)
-        medians.append(median_of(np.where(reached.any(-1), np.log(first), np.inf)))
+    # Times have a heavy right tail: their medians are compared, and every run counts.
+    medians = [median_of(np.log(escape_steps(d, replicates, **setting).steps)) for d in sizes]
     return found(exponent=slope_of(np.log(sizes), medians))
 
 

@@ -38,7 +38,7 @@ class Bulk:
     Parameters
     ----------
     fields : Fields
-        Moments of the features, one value of the second layer.
+        Moments of the features without the change of row norms, one value of the second layer.
     width_ratio, readout_ratio : float
         Width and samples per dimension.
     """
@@ -98,22 +98,22 @@ class Bulk:
         low = _refined(lambda t: ~self.is_inside(t), x[inside[0] - 1], x[inside[0]])
         return sum(low) / 2, sum(high) / 2, max(high[1] - high[0], low[1] - low[0])
 
-    def outlier_function(self, x: np.ndarray, kappa: np.ndarray, n: float) -> np.ndarray:
+    def outlier_function(self, x: np.ndarray, n: float) -> np.ndarray:
         """The function whose zeros outside the bulk are outliers [FS-2]."""
         f, rho = self.fields, self.ratio
         tau, V1, _ = self.transform(x)
         D = 1 / (1 + V1[:, None].real * f.slope[0] ** 2 + rho * tau[:, None].real * f.rest[0])
-        mode = kappa * f.slope[0]
+        mode = f.mode[0]
         own = D @ (f.weights * f.mean[0] ** 2) + 1 / (n * rho * tau.real)
         other = D @ (f.weights * mode**2)
         both = D @ (f.weights * f.mean[0] * mode)
         S = f.scales[0] * self.width_ratio * tau.real
         return own * (1 + S * other) - S * both**2
 
-    def _has_sign(self, x: np.ndarray, *, kappa: np.ndarray, n: float, sign: bool) -> np.ndarray:
-        return (self.outlier_function(x, kappa, n) > 0) == sign
+    def _has_sign(self, x: np.ndarray, *, n: float, sign: bool) -> np.ndarray:
+        return (self.outlier_function(x, n) > 0) == sign
 
-    def outliers(self, kappa: np.ndarray, n: float, low: float, high: float) -> list[float]:
+    def outliers(self, n: float, low: float, high: float) -> list[float]:
         """Eigenvalues outside the bulk [low, high], in increasing order."""
         f = self.fields
         largest = 4 * n * self.ratio * float(f.weights @ f.mean[0] ** 2) + 4 * high
@@ -122,9 +122,9 @@ class Bulk:
             ranges.insert(0, np.geomspace(low * 1e-2, low * (1 - 1e-4), 2 * _POINTS))
         found = []
         for x in ranges:
-            sign = self.outlier_function(x, kappa, n) > 0
+            sign = self.outlier_function(x, n) > 0
             for i in np.flatnonzero(sign[1:] != sign[:-1]):
-                same = partial(self._has_sign, kappa=kappa, n=n, sign=bool(sign[i]))
+                same = partial(self._has_sign, n=n, sign=bool(sign[i]))
                 found.append(sum(_refined(same, x[i], x[i + 1])) / 2)
         return found
 
