@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
 _LEAST_STEPS = 100
 # Standard errors by which a network must beat the mean label, and the kernel, whose ridge the same
-# rows have chosen.
+# rows have chosen. By the first of them the kernel must beat a network that is fitted to all rows
+# in the end: near the threshold of its directions this brings a network more than the kernel.
 _CHANCE, _CHANCE_OF_KERNEL = 2.0, 3.0
 
 
@@ -136,22 +137,27 @@ class DeepLearner(CallbackSupportMixin, RegressorMixin, BaseEstimator):
 
     def _judge(self, data: SplitData, errors: np.ndarray, found: str) -> None:
         """Compare with what is simpler on the rows held out, and say what will be predicted."""
-        self._form, chance = None, _CHANCE
+        # The constant is the mean label of the rows to learn from: others have not seen these.
+        null = np.mean(data.y, dtype=np.float64) - data.y_held
+        n = len(null)
+        self._form = None
+        self.constant_ = n < 3 or not beats(errors, null, _CHANCE)
         if self._falls_back_on_kernel:
             form, ridge, gain = quadratic_fit(data)
             simple = data.held_out_errors(form)
-            if (1.0 if self._refits else gain) * np.mean(simple**2) < np.mean(errors**2):
+            clear = n >= 3 and beats(simple, null, _CHANCE_OF_KERNEL)
+            if self._refits and not self.constant_:
+                better = beats(simple, errors, _CHANCE)
+            else:
+                better = bool(gain * np.mean(simple**2) < np.mean(errors**2))
+            if better and (clear or self.constant_):
                 found += (
                     " Ridge regression with the quadratic kernel, fitted to all rows, predicts "
                     f"instead of the network, whose error there is {self._mse(errors):.4g}."
                 )
-                errors, chance = simple, _CHANCE_OF_KERNEL
+                errors, self.constant_ = simple, not clear
                 self._form = quadratic_refit(data, ridge)
-        # The constant is the mean label of the rows to learn from: others have not seen these.
-        null = np.mean(data.y, dtype=np.float64) - data.y_held
-        n = len(null)
         self.validation_mse_, self.constant_mse_ = self._mse(errors), self._mse(null)
-        self.constant_ = n < 3 or not beats(errors, null, chance)
         self.kernel_ = self._form is not None and not self.constant_
         shown = f"error {self.validation_mse_:.4g} on {n} held-out rows"
         if self.constant_:

@@ -240,8 +240,10 @@ def chosen_stack(
         probes.append(_probe(level.rows, Y, H, Y_held))
     sizes = [float(np.mean(candidate.errors**2)) for candidate in candidates]
     best = candidates[int(np.argmin(sizes))]
-    if not beats(_lengths(best.errors), _lengths(Y.mean(axis=0) - Y_held), _CHANCE):
-        best = candidates[0]  # filters of labels that nothing explains are noise
+    null = _lengths(Y.mean(axis=0) - Y_held)
+    # Filters of random features are always found; directions of the inputs had to stand out.
+    if settings.relu and not beats(_lengths(best.errors), null, _CHANCE):
+        best = candidates[0]
     depth_errors = [
         min(size for size, one in zip(sizes, candidates, strict=True) if one.depth == depth)
         for depth in range(len(levels))

@@ -85,8 +85,9 @@ class NeuralLoFi(FilterLearner, DeepLearner):
         Filters of the first layer on the inputs, and orthonormal rows with their span; of the
         inputs themselves if there is no layer.
     kernel_ : bool
-        Whether ridge regression with the quadratic kernel [LW-7] predicts, because the filters are
-        not better than that.
+        Whether ridge regression with the quadratic kernel [LW-7] predicts, because on the rows held
+        out it is better than the filters by two standard errors, or these are not better than the
+        mean label.
     constant_ : bool
         Whether the mean label is predicted, because nothing is better than that.
     validation_mse_, constant_mse_ : float
@@ -136,6 +137,7 @@ class NeuralLoFi(FilterLearner, DeepLearner):
         layers_of,
     )
 
+    numerics = 2  # the kernel takes the place of filters only if it is better by more than chance
     _falls_back_on_kernel = True
     _refits = True
     _model: StackModel
