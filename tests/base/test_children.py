@@ -103,6 +103,15 @@ def test_a_piece_beyond_its_limit_gives_way_to_other_tasks():
     assert found["quick"].answers == {0: {"a": 1}}
 
 
+def test_two_children_do_not_wait_for_one_slow_task():
+    """While one tries its first piece the other works on; and it is cut once, not twice."""
+    for coarse in (None, 0):  # whatever the budget, and with time to spare
+        tasks = [Task("slow", [work(600)] * 3, coarse=coarse), Task("other", [work(0.1)] * 5)]
+        found = run_within(tasks, 10.0, piece_seconds=1.0, workers=2)
+        assert found["slow"].seconds < 1.5
+        assert len(found["other"].answers) == 5
+
+
 def in_parts(whole, *parts):
     """Splits one call, in some parts and others that follow one by one, and no other call."""
     return lambda one: parts if one == whole else ([], [])

@@ -1,5 +1,7 @@
 """Pictures that are taken away from the lab are those of the screen."""
 
+import pytest
+
 from gradone.algorithms import all_cards
 from gradone.charts import Panels, check_color
 from gradone.lab.pictures import run_chart
@@ -31,6 +33,25 @@ def test_a_race_has_the_legend_of_the_page():
         r"$\cos^2\theta_{2}$",
         "theory",
         "simulation",
+    ]
+
+
+def test_a_picture_shows_one_seed_or_their_mean():
+    """Two seeds, 0.2 apart at the second place, where the spread is 0.2 / sqrt(2)."""
+    told = [one for one in events() if one["seed"] == 0 or "spectral" in one["source"]]
+    other = next(one for one in told if one["seed"] == 1)
+    other["parts"][0]["y"] = [0.1, 0.7]
+    given = {"quantity": "cosine2", "axis": "alpha"}
+    mean = run_chart({**given, "shown": "mean"}, told)
+    found = {one.name: one for one in mean.series if one.x}
+    one = found["spectral_directions, z1, mean"]
+    assert one.y == pytest.approx((0.1, 0.8))
+    assert one.yerr == pytest.approx((0.0, 0.2 / 2**0.5))
+    assert "bayes_amp, theory, z1" in found  # it knows of no seed
+    single = run_chart({**given, "shown": "s1"}, told)
+    assert [one.name for one in single.series if one.x and one.kind == "points"] == [
+        "spectral_directions, z1, seed 1",
+        "spectral_directions, z2, seed 1",
     ]
 
 

@@ -178,10 +178,10 @@ def test_the_script_of_a_training_makes_its_paths_again() -> None:
     numbers = (
         "[[c.recovery.squeeze().transpose(..., 'direction').values[:, 0].tolist(),"
         " c.time.values.tolist()] for c in"
-        " [runs['sgd', 3], runs['sgd', 4], runs['extragradient', 4], flows['extragradient']]]"
+        " [runs['sgd', 3], runs['sgd', 4], runs['extragradient', 4], flows['extragradient', 4]]]"
     )
     sources = [("simulation:sgd", 3), ("simulation:sgd", 4)]
-    sources += [("simulation:extragradient", 4), ("theory:extragradient", 3)]
+    sources += [("simulation:extragradient", 4), ("theory:extragradient", 4)]
     for (source, seed), (values, times) in zip(sources, made_again(script, numbers), strict=True):
         shown = points_of(events, source, "recovery", seed)
         again = dict(zip(times, values, strict=True))
@@ -191,7 +191,7 @@ def test_the_script_of_a_training_makes_its_paths_again() -> None:
 def test_neurons_are_told_before_their_flows() -> None:
     """A page that waits for the theory does not move."""
     kinds = [event["source"].partition(":")[0] for event in stream(TRAINING) if "source" in event]
-    assert kinds == ["simulation"] * 4 + ["theory"] * 2
+    assert kinds == ["simulation"] * 4 + ["theory"] * 4
 
 
 def test_overlaps_and_the_rest_of_a_neuron_make_its_length() -> None:

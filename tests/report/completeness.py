@@ -1,6 +1,5 @@
 """What is missing in a study: empty pictures, curves without enough points, failures."""
 
-from gradone.algorithms import ALGORITHMS
 from gradone.report.curves import fineness
 
 FEWEST = {"theory": 5, "simulation": 3}  # points of a curve, whatever the budget
@@ -10,16 +9,14 @@ def shortcomings(study):
     """Everything in a study that a reader would call missing; an empty list if it is whole."""
     found = [f"no {name}" for name in ("analysis", "plan") if not study.verdicts.get(name)]
     for task, outcome in study.outcomes.items():
-        name = task.partition(":")[2] or task.rpartition(" ")[0]
         if outcome.failures:
             found.append(f"{task} failed: {next(iter(outcome.failures.values()))}")
-        elif not outcome.answers and not ALGORITHMS[name].with_time_to_spare:
+        elif not study.answers(task) and "with more time: gradone study" not in study.why_not(task):
             # What takes too long is left out, and the report says how to get it.
-            if "with more time: gradone study" not in study.why_not(task):
-                found.append(f"{task} has no curve: {study.why_not(task)}")
+            found.append(f"{task} has no curve: {study.why_not(task)}")
     for curve in fineness(study):
         least = FEWEST[curve.name.rpartition(", ")[2]]
-        if curve.places < least and "optimal" not in curve.name:
+        if curve.places < least:
             found.append(f"{curve.name} has {curve.places} points")
     panels = study.panels
     if not panels:

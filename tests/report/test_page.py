@@ -40,8 +40,9 @@ def test_all_parts_are_there(page):
     text = body(page)
     parts = (
         "<h1>", "What opens when", "Hermite energies", "Labels", "Test error", "Directions found",
-        "One pass of SGD", "Samples seen again", "Giant gradient steps", "Without feature learning",
-        "Plan for d = 60", "References", "Make this report again", "gradone study", "--noise 0.1",
+        "One pass of SGD", "Samples seen again", "Giant gradient steps",
+        "A kernel learns degree by degree", "Plan for d = 60", "References",
+        "Make this report again", "gradone study", "--noise 0.1",
     )  # fmt: skip
     assert [part for part in parts if part not in text] == []
     assert len(page.encode()) < MEGABYTES
@@ -78,7 +79,7 @@ def test_what_failed_or_is_missing_says_why_where_the_curve_would_be(page, study
     assert "three layers, theory</b>: it covers hierarchical targets" in text
     assert "the kernel &lt;b&gt;exploded" in text
     by_title = {panel.title: panel for panel in panels(study)}
-    assert by_title["Without feature learning"].chart is not None  # the theory is there
+    assert by_title["A kernel learns degree by degree"].chart is not None  # the theory is there
 
 
 def test_a_report_has_no_empty_pictures():

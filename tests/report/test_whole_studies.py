@@ -13,6 +13,7 @@ import pytest
 
 import gradone as gd
 from gradone.base.children import Outcome
+from gradone.report.memory import remember
 from gradone.report.study import Study, errors_at_plan, plan_ahead
 
 from .completeness import shortcomings
@@ -48,6 +49,25 @@ def test_the_plan_has_the_error_of_the_curve():
     error = found.plan.row("Bayes-AMP").plateau
     assert error.value == pytest.approx(curve.test_mse.values[1] - 0.1)
     assert 0.5 < error.value < 0.8
+
+
+def test_a_line_of_few_points_is_not_drawn_but_remembered(tmp_path):
+    """Two ends of the slow curve would look like a straight line."""
+    found = Study(gd.Target("z1**2"), d=50)
+    curve = gd.predict("z1**2", "bayes_amp", alpha=[1.0])
+    for count, is_there in ((4, False), (5, True)):
+        slow = {k: curve.assign_coords(alpha=[1.0 + k]) for k in range(count)}
+        calls = {k: (dict, {"place": k}) for k in slow}
+        found.outcomes = {
+            "theory:bayes_amp": Outcome(answers={0: curve}),
+            "theory:bayes_optimal": Outcome(answers=slow, calls=calls),
+        }
+        assert ("theory:bayes_optimal" in found.comparison.source.values) is is_there
+        assert (
+            "with more time: gradone study" in found.why_not("theory:bayes_optimal")
+        ) is not is_there
+        remember(found, tmp_path / "report.json")
+        assert len(json.loads((tmp_path / "report.json").read_text())["answers"]) == count
 
 
 @pytest.mark.slow

@@ -17,6 +17,8 @@ from ..targets.target import Target
 from ._card import ALGORITHMS, Algorithm
 from ._run import Run
 
+_HOW_LARGE = "the overlap is below one; gd.predict(target, 'bayes_amp', alpha=n/d) says how large"
+
 
 @ALGORITHMS.add("bayes_amp")
 class BayesAMPCard(Algorithm):
@@ -41,8 +43,13 @@ class BayesAMPCard(Algorithm):
         if case.is_deep:
             return []
         row = amp_row(case)
-        is_asked = case.with_theory and row.reached is not None and row.reached.dim
-        return [self._measured(case, row) if is_asked and row.plateau is None else row]
+        if row.reached is None or not row.reached.dim or row.plateau is not None:
+            return [row]
+        found = self._measured(case, row) if case.with_theory else row
+        if found.here == row.here:  # no overlaps were computed
+            note = "; ".join(part for part in (row.note, _HOW_LARGE) if part)
+            found = replace(found, note=note)
+        return [found]
 
     def _measured(self, case: Case, row: PlanRow) -> PlanRow:
         """Row with the error and the overlaps that state evolution gives at these sizes."""

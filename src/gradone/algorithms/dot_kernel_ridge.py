@@ -31,7 +31,7 @@ class KernelCard(DepthCard):
     defaults = {"activation": "relu(z - 0.5)", "ridge": None}
     picture = Picture(
         "plateau",
-        "Without feature learning",
+        "A kernel learns degree by degree",
         "A kernel, or a network whose first layer is frozen, learns one degree after the other, "
         "and degree k takes n of order d^k samples. In a dimension as small as 30 the steps are "
         "rounded, and fluctuations of the norm of the inputs add to the error.",

@@ -53,8 +53,8 @@ class GiantStepCard(Algorithm):
         if used == 1:
             return None
         return (
-            f"the target depends on {used} directions, and the network of this algorithm makes a "
-            "second step to find more than one; ask for 'one_step' by name to predict a single step"
+            f"the theory is about a single step, which finds one direction; the target depends on "
+            f"{used} directions, and the network makes a second step for the others"
         )
 
     def compiled(self, target: Sampled) -> Iterable[Callable[[], object]]:

@@ -229,12 +229,17 @@ class _Board:
         coarse = [
             name for name in self._tasks
             if self._begun[name] < self._first(name)
+            and not self._is_tried(name)
             and not (self._running[name] and self._climbs(name, self._begun[name]))
         ]  # fmt: skip
         if coarse:
             return min(coarse, key=self._turn)
-        fine = [name for name in self._tasks if self._can_refine(name)]
+        fine = [name for name in self._tasks if not self._is_tried(name) and self._can_refine(name)]
         return min(fine, key=self._refined.__getitem__, default=None)
+
+    def _is_tried(self, name: str) -> bool:
+        """Whether a child is at the first piece: others wait to see if it takes too long."""
+        return self._running[name] > 0 and not self.outcomes[name].answers
 
     def _turn(self, name: str) -> tuple[float, ...]:
         """Every curve has a point soon; then come those whose next pieces wait for these.

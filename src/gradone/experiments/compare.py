@@ -109,7 +109,7 @@ def compare(
     >>> found.source.values.tolist()
     ['theory:random_features', 'simulation:random_features', 'simulation:giant_step']
     >>> json.loads(found.attrs["not_covered"])
-    {'theory:giant_step': "the target depends on 2 directions, ... a single step"}
+    {'theory:giant_step': 'the theory is about a single step, ... depends on 2 directions, ...'}
     """
     from .entrants import axis_of, line_up
 

@@ -341,8 +341,8 @@ def cell_texts(
     --------
     >>> [algorithm] = faces_of({"theory": "bayes_amp"})
     >>> from gradone import Target
-    >>> list(cell_texts(algorithm, Target("z"), {"alpha": 2.0}, 0, [None]))[0][:55]
-    '{"parameters":{"alpha":2},"recipe":"theory:bayes_amp/3"'
+    >>> next(cell_texts(algorithm, Target("z"), {"alpha": 2.0}, 0, [None]))[:52]
+    '{"parameters":{"alpha":2},"recipe":"theory:bayes_amp'
     """
     given = {
         name: value

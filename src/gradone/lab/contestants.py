@@ -69,8 +69,15 @@ def covered(target: Any) -> list[dict[str, Any]]:
 
 
 def watched(target: Any) -> list[dict[str, Any]]:
-    """Algorithms whose neurons can be watched while they learn a target."""
-    return [_look(card) for card in moving() if card.is_exact_for(target)]
+    """Algorithms whose neurons can be watched while they learn a target.
+
+    The one whose training is a picture of every report is chosen when the page opens.
+    """
+    return [
+        {**_look(card), "is_there": True, "is_first": card.picture is not None}
+        for card in moving()
+        if card.is_exact_for(target)
+    ]
 
 
 def theories(target: Any) -> list[dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Literal
@@ -13,17 +14,24 @@ from ..charts import AXES, DASHES, MARKERS, WORDS, Axis, Chart, Series, legend_o
 from .contestants import source_color
 
 Events = Iterable[Mapping[str, Any]]
+Key = tuple[str, str, int]  # source, direction, seed
+Rows = list[tuple[float, float, float]]  # place, value, error
 _MANY = 40
 _NAMED = 8  # paths that have room in a legend
 _EMPTY = "this run has no numbers to draw yet: wait, or choose another quantity"
 
 
 def run_chart(parameters: Mapping[str, Any], events: Events) -> Chart:
-    """All curves of one quantity of a run: lines are theory, points are simulations."""
+    """Curves of one quantity of a run: lines are theory, points are simulations.
+
+    Of several seeds all are drawn, or what ``parameters["shown"]`` says: ``"mean"``, or one of
+    them, such as ``"s3"``. In time each seed has a start, and a theory, of its own.
+    """
     quantity, axis = parameters["quantity"], parameters["axis"]
+    shown = parameters.get("shown") or "all"
     if quantity == "overlap":
         return plane_chart(parameters, events)
-    joined: dict[tuple[str, str, int], list[tuple[float, float, float]]] = {}
+    joined: dict[Key, Rows] = {}
     labels: dict[str, str] = {}
     for event in events:
         if event["kind"] != "curve":
@@ -35,15 +43,15 @@ def run_chart(parameters: Mapping[str, Any], events: Events) -> Chart:
                 rows = zip(part["x"], part["y"], part["error"], strict=True)
                 known = [(x, y, e or 0.0) for x, y, e in rows if y is not None]
                 joined.setdefault(key, []).extend(known)
+    joined = _of_seeds({key: sorted(rows) for key, rows in joined.items() if rows}, shown, axis)
     series = [
-        _series(labels[source], source, name, seed, sorted(rows))
+        _series(labels[source], source, name, "mean" if shown == "mean" else f"seed {seed}", rows)
         for (source, name, seed), rows in joined.items()
-        if rows
     ]
     if not series:
         raise BadData(_EMPTY)
     series.sort(key=lambda one: one.kind == "points")
-    series += _legend(labels, [key for key, rows in joined.items() if rows], quantity)
+    series += _legend(labels, list(joined), quantity)
     top = max(float(np.nanmax(one.y)) for one in series if one.y)
     is_share = quantity in ("recovery", "cosine2")
     up = Axis(WORDS[quantity], range=(0.0, 1.05 if is_share else 1.08 * top or 1.0))
@@ -51,13 +59,38 @@ def run_chart(parameters: Mapping[str, Any], events: Events) -> Chart:
     return Chart("", across, up, tuple(series), legend="below", origin=_origin(parameters))
 
 
+def _of_seeds(joined: dict[Key, Rows], shown: str, axis: str) -> dict[Key, Rows]:
+    """Curves of one seed, or their means with the spread between the seeds."""
+    if shown == "all":
+        return joined
+    found: dict[Key, Rows] = {}
+    groups: dict[tuple[str, str], list[Key]] = {}
+    for key in joined:
+        source, name, seed = key
+        if axis != "time" and source.startswith("theory:"):  # it knows of no seed
+            found[key] = joined[key]
+        elif shown == "mean":
+            groups.setdefault((source, name), []).append(key)
+        elif shown == f"s{seed}":
+            found[key] = joined[key]
+    for (source, name), keys in groups.items():
+        at: dict[float, list[float]] = {}
+        for x, y, _ in itertools.chain.from_iterable(joined[key] for key in keys):
+            at.setdefault(x, []).append(y)
+        means = [(x, float(np.mean(ys)), _spread(ys)) for x, ys in sorted(at.items())]
+        found[source, name, keys[0][2]] = means
+    return found
+
+
+def _spread(values: list[float]) -> float:
+    return float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
+
+
 def _origin(parameters: Mapping[str, Any]) -> dict[str, Any]:
     return {"parameters": {key: value for key, value in parameters.items() if key != "client"}}
 
 
-def _series(
-    label: str, source: str, part: str, seed: int, rows: list[tuple[float, float, float]]
-) -> Series:
+def _series(label: str, source: str, part: str, which: str, rows: Rows) -> Series:
     x, y, e = (list(column) for column in zip(*rows, strict=True))
     kind, color = source.partition(":")[0], source_color(source)
     place = int(part.removeprefix("z") or 1) - 1  # which direction
@@ -67,14 +100,12 @@ def _series(
     else:
         # Many points, as those of a training, would hide the line if they were large.
         look: Any = {"marker": MARKERS[place % len(MARKERS)], "size": 2 if len(x) > _MANY else 4}
-        name = f"{label}{part and ', ' + part}, seed {seed}"
+        name = f"{label}{part and ', ' + part}, {which}"
         found = points(name, x, y, e, color=color, **look)
     return replace(found, listed=False)
 
 
-def _legend(
-    labels: Mapping[str, str], keys: list[tuple[str, str, int]], quantity: str
-) -> list[Series]:
+def _legend(labels: Mapping[str, str], keys: list[Key], quantity: str) -> list[Series]:
     """What the page names: algorithms by their colors, directions in gray, theory and runs."""
     colors = {labels[source]: source_color(source) for source, _, _ in keys}
     sign = r"\cos^2\theta" if quantity == "cosine2" else "z"

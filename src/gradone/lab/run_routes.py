@@ -7,7 +7,7 @@ import re
 from collections.abc import AsyncIterator
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Header, Request
+from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 
 from .desk import address_of
@@ -101,9 +101,10 @@ async def picture(
     key: str,
     form: Picture = "svg",
     quantity: Literal["test_mse", "excess_mse", "cosine2", "recovery", "overlap"] | None = None,
+    shown: Annotated[str, Query(pattern="^(all|mean|s[0-9]{1,7})$")] = "all",
 ) -> Response:
-    """All curves of a run as a picture or a table."""
-    return await _file(request, key, form, quantity)
+    """Curves of a run as a picture or a table: of all seeds, of one (`s3`), or their mean."""
+    return await _file(request, key, form, quantity, shown)
 
 
 @router.get("/{key}/animation", responses={**FORGOTTEN, **files_of("gif")}, response_class=Response)
@@ -124,12 +125,15 @@ async def report(request: Request, key: str) -> Response:
     return await _file(request, key, "html")
 
 
-async def _file(request: Request, key: str, form: str, quantity: str | None = None) -> Response:
+async def _file(
+    request: Request, key: str, form: str, quantity: str | None = None, shown: str = "all"
+) -> Response:
     desk = desk_of(request)
     run = desk.runs.find(key)
     if run is None:
         return _gone()
-    given = {**run.parameters, "quantity": quantity or run.parameters["quantity"]}
+    quantity = quantity or run.parameters["quantity"]
+    given = {**run.parameters, "quantity": quantity, "shown": shown}
     drawn: dict[str, Any] = {"suffix": form, "parameters": given, "events": run.events}
     found = await desk.ask(request, "", "draw run", **drawn)
     return told(found) if "error" in found else file(found["content"], form)

@@ -146,15 +146,15 @@ def _training_script(parameters: Mapping[str, Any]) -> str:
             arguments = card.engine_arguments(neurons.run_of(card, target, d, seed))
             body += f'runs["{card.name}", {seed}] = gd.dynamics.{card.engine}(\n    target,\n'
             body += _lines(arguments) + ")\n"
+            one = f'runs["{card.name}", {seed}]'
             if card.own_clock:
                 step = arguments["step_size"] / arguments["width"]
-                one = f'runs["{card.name}", {seed}]'
                 body += f"{one} = {one}.assign_coords(time={one}.step * {step!r})  # of the flow\n"
-        settings = card.theory_arguments(neurons.flow_run(card, target, d, first, ()))
-        body += f'run = runs["{card.name}", {first}]\n'
-        body += f'flows["{card.name}"] = gd.predict(\n    target,\n    "{card.theory}",\n'
-        body += f"    time=run.time.values[run.time >= {neurons.FIRST_TIME}],\n"
-        body += _lines({k: v for k, v in settings.items() if k != "time"}) + ")\n"
+            settings = card.theory_arguments(neurons.flow_run(card, target, d, seed, ()))
+            body += f'flows["{card.name}", {seed}] = gd.predict(\n    target,\n'
+            body += f'    "{card.theory}",\n'
+            body += f"    time={one}.time.values[{one}.time >= {neurons.FIRST_TIME}],\n"
+            body += _lines({k: v for k, v in settings.items() if k != "time"}) + ")\n"
     return (
         _head("Neurons in time")
         + f"target = {_target(given['target'], given['noise'])}\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 import warnings
 from collections.abc import Iterator, Mapping
@@ -154,7 +155,7 @@ def _event(source: str, seed: int, parts: list[Event], **more: Any) -> Event:
 
 
 def trained(parameters: Mapping[str, Any]) -> Iterator[Event]:
-    """Training of a few neurons by each algorithm for each seed, then flows of the first seed.
+    """Training of a few neurons by each algorithm for each seed, then the flow of each.
 
     A training takes milliseconds and its flow a second: what moves comes first.
     """
@@ -162,21 +163,21 @@ def trained(parameters: Mapping[str, Any]) -> Iterator[Event]:
 
     target: Any = find_target(parameters["target"], parameters["noise"])
     cards = [card for card in moving() if card.name in parameters["algorithms"]]
-    first, count = parameters["seed"], parameters["seeds"]
-    total, done = len(cards) * (count + 1), 0
-    runs: dict[str, xr.Dataset] = {}
-    steps = [(card, seed) for seed in range(first, first + count) for card in cards]
-    for card, seed in [*steps, *((card, None) for card in cards)]:
+    seeds = range(parameters["seed"], parameters["seed"] + parameters["seeds"])
+    pairs = [(card, seed) for seed in seeds for card in cards]
+    total, done = 2 * len(pairs), 0
+    runs: dict[tuple[str, int], xr.Dataset] = {}
+    for kind, (card, seed) in itertools.product(("simulation", "theory"), pairs):
         try:
-            if seed is not None:
-                run = neurons.training(card, target, parameters["d"], seed)
-                runs.setdefault(card.name, run)
-                yield training_event(f"simulation:{card.name}", run, seed)
-            elif card.name in runs:
-                flow = neurons.flow_of(card, target, runs[card.name])
-                yield training_event(f"theory:{card.name}", flow, first)
+            if kind == "simulation":
+                curve = runs[card.name, seed] = neurons.training(
+                    card, target, parameters["d"], seed
+                )
+                yield training_event(f"simulation:{card.name}", curve, seed)
+            elif (card.name, seed) in runs:
+                curve = neurons.flow_of(card, target, runs[card.name, seed])
+                yield training_event(f"theory:{card.name}", curve, seed)
         except GradoneError as error:
-            kind = "theory" if seed is None else "simulation"
             yield {
                 "kind": "failed",
                 "source": f"{kind}:{card.name}",

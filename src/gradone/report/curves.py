@@ -42,7 +42,7 @@ def fineness(study: Study) -> list[Fineness]:
     """Points and runs of every curve."""
     rows = []
     for task, outcome in study.outcomes.items():
-        if not outcome.answers:
+        if not study.answers(task):
             continue
         face, _, name = task.partition(":") if ":" in task else task.rpartition(" ")[::-1]
         places: list[float] = []

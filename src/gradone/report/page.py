@@ -224,6 +224,13 @@ def _absent(missing: Iterable[tuple[str, str]]) -> str:
     return f'<ul class="absent">{"".join(items)}</ul>' if items else ""
 
 
+_STAGES = (
+    "A stage is a group of directions that are found together. Its leap is the degree of the "
+    "polynomial of the inputs that is correlated with the label, once the stages before it are "
+    "known; its generative order is the same for the best function of the label."
+)
+
+
 def _plan(study: Study) -> str:
     plan = study.plan
     if plan is None:
@@ -250,7 +257,7 @@ def _plan(study: Study) -> str:
         f"<section><h2>Plan for d = {s.d}, n = {s.n}, width {s.width}</h2>"
         '<p class="about">The table says which algorithm learns what from these data. The margin '
         "is log n / log d minus the exponent that is needed; the error left is what theory "
-        "predicts in the limit of large d.</p>"
+        f"predicts in the limit of large d. {_STAGES}</p>"
         f'<div class="wide"><table><thead><tr>{"".join(f"<th>{h}</th>" for h in head)}</tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table></div>"
         + (f"<p>Lower bounds:</p><ul>{bounds}</ul>" if bounds else "")

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ..charts import Chart
     from .panel import Panel
 
+_LINE = 5  # points of a line that a reader takes for the curve
 PRELOAD = ("gradone.report._work", "gradone.experiments._warm")
 
 
@@ -74,9 +75,10 @@ class Study:
         return next(iter(self.answers(name)), None)
 
     def answers(self, name: str) -> list[Any]:
-        """All answers of a piece of work."""
+        """All answers of a piece of work; none while they are too few for a line."""
         outcome = self.outcomes.get(name)
-        return list(outcome.answers.values()) if outcome else []
+        found = list(outcome.answers.values()) if outcome else []
+        return [] if len(found) < _least_points(name) else found
 
     @property
     def analysis(self) -> Any:
@@ -96,7 +98,7 @@ class Study:
             found = self.verdicts.get(name, "")
             return found if isinstance(found, str) else ""
         outcome = self.outcomes.get(name)
-        if outcome is None or outcome.answers:
+        if outcome is None or self.answers(name):
             return ""
         if outcome.failures:
             return f"failed: {next(iter(outcome.failures.values()))}"
@@ -110,7 +112,9 @@ class Study:
         from ..experiments.compare import gathered
         from ..experiments.entrants import Field
 
-        outcomes = {name: one for name, one in self.outcomes.items() if ":" in name and one.answers}
+        outcomes = {
+            name: one for name, one in self.outcomes.items() if ":" in name and self.answers(name)
+        }
         params = {"d": self.d, "budget": self.budget, "noise": self.target.noise}
         field = Field(self.axis, (), self.absent)
         return gathered(outcomes, field, self.target, params=params, seed=self.seed)
@@ -326,6 +330,15 @@ def _or_reason(function: Any, *arguments: Any, **more: Any) -> Any:
         return function(*arguments, **more)
     except GradoneError as reason:
         return str(reason)
+
+
+def _least_points(name: str) -> int:
+    """A line that is computed point by point with time to spare is drawn when it has five."""
+    from ..algorithms import ALGORITHMS
+
+    face, _, algorithm = name.partition(":")
+    is_spare = face == "theory" and ALGORITHMS[algorithm].with_time_to_spare
+    return _LINE if is_spare else 1
 
 
 def _least(target: Sampled) -> int:

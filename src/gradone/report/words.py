@@ -41,7 +41,7 @@ def how_to_get(study: Study, name: str, outcome: Outcome) -> str:
     """Why a curve, or a part of it, was left out of a study, and the command that computes it."""
     longer = f"{command(replace(study, budget=max(60.0, 4 * study.budget)))} --resume"
     if outcome.too_slow:
-        what = "another point" if outcome.answers else "a point"
+        what = "another point" if study.answers(name) else "a point"
         seconds = f"{outcome.too_slow:.0f} s"
         return f"{what} of it takes more than {seconds} of computing; with more time: {longer}"
     return f"it takes long and is left out of a quick report; with more time: {longer}"

@@ -92,6 +92,9 @@ def test_theories_that_do_not_cover_a_target_say_why(open_page: Open) -> None:
     expect(box).to_be_disabled()
     reason = page.locator("#theories label:has(input[value=giant_step]) + .why-not")
     expect(reason).to_contain_text("depends on 2 directions")
+    expect(reason).to_be_hidden()
+    page.get_by_text("Not for this target").first.click()
+    expect(reason).to_be_visible()
 
 
 def test_quantities_can_be_chosen(open_page: Open) -> None:

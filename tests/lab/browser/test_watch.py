@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
+from PIL import Image
 from playwright.sync_api import expect
 
 Open = Callable[..., Any]
@@ -173,6 +174,36 @@ def test_paths_are_those_of_the_numbers(open_page: Open, lab: str) -> None:
     before = page.evaluate(PLACES)
     page.select_option("#plane-y", "outside")
     assert page.evaluate(PLACES) != before
+
+
+def test_moving_neurons_can_be_taken_away(open_page: Open) -> None:
+    page = open_page(f"{TIME}&algorithms=sgd")
+    run_to_end(page)
+    with page.expect_download() as waited:
+        page.locator("#watch-links").get_by_role("link", name="GIF").click()
+    with Image.open(waited.value.path()) as picture:
+        assert picture.format == "GIF"
+        assert picture.n_frames == 60
+
+
+def test_what_is_taken_away_is_what_is_shown(open_page: Open) -> None:
+    """The mean of two seeds, in time with the mean of their flows: the numbers of the screen."""
+    page = open_page(f"{TIME}&algorithms=sgd&seeds=2")
+    run_to_end(page)
+    page.select_option("#seed-shown", "mean")
+    expect(page.locator("#watch-text")).to_contain_text("spread between the seeds")
+    screen = page.evaluate(
+        "() => document.getElementById('watch-plot').data.filter((one) => one.x.length > 1)"
+        ".map((one) => [one.mode, Array.from(one.y).at(-1)])"
+    )
+    with page.expect_download() as waited:
+        page.locator("#watch-links").get_by_role("link", name="CSV").click()
+    lines = [one for one in Path(waited.value.path()).read_text().splitlines() if one[0] != "#"]
+    last = {row["series"]: float(row["y"]) for row in csv.DictReader(lines)}
+    assert set(last) == {
+        f"one pass of SGD, {name}" for name in ("theory, z1", "theory, z2", "z1, mean", "z2, mean")
+    }
+    assert sorted(y for _, y in screen) == pytest.approx(sorted(last.values()), rel=1e-6)
 
 
 def test_one_direction_is_drawn_against_the_rest(open_page: Open) -> None:

@@ -94,6 +94,39 @@ def test_a_run_on_a_phone_fits(open_page: Open) -> None:
     assert page.evaluate("() => document.documentElement.scrollWidth") <= 390
 
 
+@pytest.mark.parametrize("number", range(6))
+def test_every_scene_for_a_lecture_is_ready_to_show(open_page: Open, number: int) -> None:
+    """Whatever stood on the page before, one choice shows it; its address shows it again."""
+    page = open_page("?target=tanh(z)&noise=0.5&seeds=3&sliders=sgd.overlap:0.2&colors=dark")
+    page.wait_for_selector(READY)
+    expect(page.locator("#scenes option")).to_have_count(7)
+    page.select_option("#scenes", str(number))
+    page.wait_for_selector("#panels > section:not([hidden])")
+    tab = page.evaluate("() => document.body.dataset.tab")
+    shown = {**SHOWN, "watch": "#watch-plot[data-pieces]"}[tab]
+    page.wait_for_selector(shown)
+    expect(page.locator("#mistake")).to_be_hidden()
+    assert page.locator(".state.bad").count() == 0
+    assert "noise" not in page.url
+    assert "colors=dark" in page.url
+    if tab == "watch":
+        page.click("#stop", force=True)
+    target = page.input_value("#target")
+    page.reload()
+    page.wait_for_selector(shown)
+    assert page.input_value("#target") == target
+
+
+def test_algorithms_that_are_not_chosen_are_folded(open_page: Open) -> None:
+    """On a phone the first curve follows the few that are chosen; the others are one touch away."""
+    page = open_page("?tab=watch&target=z1*z2", width=390, height=844)
+    page.wait_for_selector("#algorithms input:checked")
+    boxes = page.locator("#algorithms input")
+    assert sum(one.is_visible() for one in boxes.all()) <= 4
+    page.get_by_text("More algorithms").click()
+    assert sum(one.is_visible() for one in boxes.all()) > 8
+
+
 def test_the_verdict_by_keys(open_page: Open) -> None:
     page = open_page("?target=z1*z2")
     page.wait_for_selector(READY)

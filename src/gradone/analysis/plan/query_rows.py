@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from ..queries.stages import Learnability, Stage
 
 _UNKNOWN = "unknown"
-_PARTLY = "the overlap is below one; gd.predict(target, 'bayes_amp', alpha=n/d) says how large"
 _PROPORTIONAL = 0.1  # fewer samples per dimension are not "a number proportional to d"
 
 
@@ -118,9 +117,8 @@ def amp_row(case: Case) -> PlanRow:
         ("aubin2018committee", "troiani2024limits"),
     )
     if reached.dim and not _is_perfect(case, reached):
-        # The overlap is below one: gd.predict gives it, and the error that it leaves.
-        note = "; ".join(part for part in (row.note, _PARTLY) if part)
-        row = replace(row, here="in part", plateau=None, note=note)
+        # The overlap is below one: state evolution gives it, and the error that it leaves.
+        row = replace(row, here="in part", plateau=None)
     return row if is_sure else replace(row, here=f"{row.here}, at best")
 
 

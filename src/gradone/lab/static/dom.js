@@ -62,6 +62,12 @@ export function choice({ type, name, value, label, color, reason, isThere, isCho
   return row;
 }
 
+/** Choices that are seen when somebody asks for them: the others fit on a phone. */
+export function folded(title, rows, row) {
+  if (!rows.length) return [];
+  return [element("details", {}, element("summary", {}, `${title} (${rows.length})`), ...rows.flatMap(row))];
+}
+
 export function debounced(wait, action) {
   let timer;
   return (...given) => {

@@ -1,5 +1,5 @@
 // Predictions: choose theories that cover the target, move what they depend on, the curves follow.
-import { byId, choice, debounced, element, fill, say, tell } from "./dom.js";
+import { byId, choice, debounced, element, fill, folded, say, tell } from "./dom.js";
 import { ask, offer } from "./server.js";
 import { readSliders, slider, writeSliders } from "./sliders.js";
 import { change, onChange, state, targetQuery, touches } from "./state.js";
@@ -100,9 +100,8 @@ function list() {
     );
   }
   const others = known.filter((one) => one.reason);
-  if (others.length) rows.push(element("p", { class: "group" }, "These theories do not cover the target"));
   rows.push(
-    ...others.flatMap((one) =>
+    ...folded("Not for this target, and why", others, (one) =>
       choice({
         type: "checkbox",
         name: "theory",

@@ -14,10 +14,12 @@ const MOST_POINTS = 32; // points that touch each other hide the line
 /** Draw one quantity of a run; returns what to say about the picture. */
 export function drawRun(plot, events, asked, quantity, shown) {
   const { curves, without } = joined(events, quantity);
+  // In time each seed has a start, and a theory, of its own; along samples a theory knows of no seed.
+  const isAlone = (one) => one.isTheory && asked.axis !== "time";
   const kept =
     shown === "mean"
-      ? averaged(curves)
-      : curves.filter((one) => one.isTheory || shown === "all" || shown === `s${one.seed}`);
+      ? [...curves.filter(isAlone), ...averaged(curves.filter((one) => !isAlone(one)))]
+      : curves.filter((one) => isAlone(one) || shown === "all" || shown === `s${one.seed}`);
   const names = [...new Set(kept.map((one) => one.name).filter(Boolean))].sort();
   const named = new Set();
   const isMany = names.length > 1;
@@ -76,15 +78,15 @@ function joined(events, quantity) {
   return { curves: [...found.values()], without };
 }
 
-/** Simulations averaged over the seeds, with the spread between them. */
+/** Curves averaged over the seeds, with the spread between them. */
 function averaged(curves) {
   const groups = new Map();
-  for (const one of curves.filter((curve) => !curve.isTheory)) {
+  for (const one of curves) {
     const key = `${one.source} ${one.name}`;
     if (!groups.has(key)) groups.set(key, []);
     groups.get(key).push(one);
   }
-  const means = [...groups.values()].map((group) => {
+  return [...groups.values()].map((group) => {
     const at = new Map();
     for (const [x, y] of group.flatMap((one) => one.rows)) at.set(x, [...(at.get(x) ?? []), y]);
     const rows = [...at].map(([x, ys]) => {
@@ -94,7 +96,6 @@ function averaged(curves) {
     });
     return { ...group[0], rows: rows.sort((a, b) => a[0] - b[0]) };
   });
-  return [...curves.filter((one) => one.isTheory), ...means];
 }
 
 function trace(one, asked, shown, named, isMany, plot) {
@@ -156,7 +157,7 @@ function words(asked, shown, without, quantity, isMany) {
   let seeds = "";
   if (asked.seeds > 1 && shown === "mean") seeds = " Bars show the spread between the seeds.";
   if (asked.seeds > 1 && shown === "all" && !isMany) seeds = " Each seed has a symbol of its own.";
-  const start = asked.seeds > 1 ? ", from the start of the first seed" : "";
+  const start = asked.seeds > 1 ? ", from the start of each seed" : "";
   const limit = asked.axis === "kappa" ? "at this dimension" : "in the limit of large dimension";
   const text =
     asked.axis === "time"

@@ -1,5 +1,5 @@
 // Runs: algorithms race along the samples, or neurons move in time. The run lives on the server.
-import { byId, choice, element, fill, say, tell } from "./dom.js";
+import { byId, choice, element, fill, folded, say, tell } from "./dom.js";
 import { drawRun, QUANTITIES_OF } from "./run_charts.js";
 import { movePlane, showPlane, stopPlane } from "./plane.js";
 import { ask, client, giveUp, offer } from "./server.js";
@@ -73,8 +73,7 @@ function list() {
   byId("watch-seed").value = state.seed;
   for (const key of LAWS) byId(`watch-${key}`).value = state[key];
   byId("watch-laws").hidden = state.view === "time";
-  const moving = sources.watched.map((one) => ({ ...one, is_there: true, is_first: true }));
-  const rows = state.view === "time" ? moving : sources.race;
+  const rows = state.view === "time" ? sources.watched : sources.race;
   const given = state.algorithms.split(",").filter(Boolean);
   const chosen = given.length ? given : rows.filter((one) => one.is_first).map((one) => one.key);
   const row = (one) =>
@@ -89,19 +88,14 @@ function list() {
       isChosen: chosen.includes(one.key),
       onchange: () => change({ algorithms: picked().join(",") || "none" }),
     });
-  const [there, others] = [rows.filter((one) => one.is_there), rows.filter((one) => !one.is_there)];
+  const there = rows.filter((one) => one.is_there);
+  const isFirst = (one) => one.is_first || chosen.includes(one.key);
   const focused = document.activeElement?.name === "algorithm" ? document.activeElement.value : null;
-  byId("algorithms").replaceChildren(...there.flatMap(row));
-  if (others.length) {
-    byId("algorithms").append(
-      element(
-        "details",
-        {},
-        element("summary", {}, `Not for this target, and why (${others.length})`),
-        ...others.flatMap(row),
-      ),
-    );
-  }
+  byId("algorithms").replaceChildren(
+    ...there.filter(isFirst).flatMap(row),
+    ...folded("More algorithms", there.filter((one) => !isFirst(one)), row),
+    ...folded("Not for this target, and why", rows.filter((one) => !one.is_there), row),
+  );
   if (!there.length)
     byId("algorithms").append(
       "Neurons can be shown only for targets with a fixed number of directions. " +
@@ -148,6 +142,7 @@ async function start() {
   place.scrollIntoView({ block: "nearest" });
   byId("start").disabled = true;
   byId("stop").disabled = false;
+  redraw();
   try {
     const found = await ask(
       "start",
@@ -159,6 +154,7 @@ async function start() {
     await attach(found.run);
   } catch (error) {
     byId("stop").disabled = true;
+    redraw();
     if (error.name === "AbortError") say(place, "The run was stopped before it began.");
     else tell(place, error);
   }
@@ -260,9 +256,10 @@ async function stop() {
 
 function links() {
   const path = `/api/runs/${encodeURIComponent(state.run)}`,
-    quantity = byId("quantity").value;
+    quantity = byId("quantity").value,
+    shown = byId("seed-shown").value;
   offer(byId("watch-links"), [
-    ...["csv", "svg", "png"].map((form) => [form, `${path}/picture`, { form, quantity }]),
+    ...["csv", "svg", "png"].map((form) => [form, `${path}/picture`, { form, quantity, shown }]),
     ...(asked.view === "time" ? [["gif", `${path}/animation`]] : []),
     ["py", `${path}/script`],
     ["html", `${path}/report`],
@@ -275,6 +272,7 @@ function redraw() {
     const isEmpty = !asked || !events.length;
     byId("watch-results").hidden = isEmpty;
     byId("watch-empty").hidden = !isEmpty;
+    byId("watch-wait").hidden = byId("stop").disabled;
     if (isEmpty || byId("panel-watch").hidden) return;
     links();
     const hasPlane = showPlane(events, asked);
