@@ -14,7 +14,7 @@ import pytest
 import gradone as gd
 from gradone.base.children import Outcome
 from gradone.report.memory import remember
-from gradone.report.study import Study, errors_at_plan, plan_ahead
+from gradone.report.study import Study, plan_ahead, theories_at_plan
 
 from .completeness import shortcomings
 
@@ -45,10 +45,12 @@ def test_the_plan_has_the_error_of_the_curve():
     assert found.plan.row("Bayes-AMP").plateau is None
     curve = gd.predict(target, "bayes_amp", alpha=[4.0, 5.0])
     found.outcomes["theory:bayes_amp"] = Outcome(answers={0: curve})
-    plan_ahead(found, errors_at_plan(found))
+    plan_ahead(found, theories_at_plan(found))
     error = found.plan.row("Bayes-AMP").plateau
     assert error.value == pytest.approx(curve.test_mse.values[1] - 0.1)
     assert 0.5 < error.value < 0.8
+    overlaps = ", ".join(f"{q:.2f}" for q in curve.overlap.values[1].diagonal())
+    assert found.plan.row("Bayes-AMP").here == f"in part, squared overlaps {overlaps}"
 
 
 def test_a_line_of_few_points_is_not_drawn_but_remembered(tmp_path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,6 +17,9 @@ from ..targets.sampled import Sampled
 from ..targets.target import Target
 from ._card import ALGORITHMS, Algorithm
 from ._run import Run
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 _HOW_LARGE = "the overlap is below one; gd.predict(target, 'bayes_amp', alpha=n/d) says how large"
 
@@ -53,19 +57,23 @@ class BayesAMPCard(Algorithm):
 
     def _measured(self, case: Case, row: PlanRow) -> PlanRow:
         """Row with the error and the overlaps that state evolution gives at these sizes."""
-        from ..theory.predict import predict
-
-        if isinstance(case.with_theory, Mapping):
-            return replace(row, plateau=case.with_theory.get(self.name))
-        try:
-            found = predict(
-                case.target, "bayes_amp", alpha=case.sizes.n / case.sizes.d, on_failure="mark"
-            ).squeeze("alpha")
-        except GradoneError:
-            return row
-        excess = float(found.test_mse) - case.target.noise
-        if not math.isfinite(excess):
+        found = self._point(case)
+        excess = math.nan if found is None else float(found.test_mse) - case.target.noise
+        if found is None or not math.isfinite(excess):
             return row
         error = Estimate(max(excess, 0.0), float(found.test_mse_err), "iteration")
         overlaps = ", ".join(f"{q:.2f}" for q in np.diag(found.overlap.values))
         return replace(row, plateau=error, here=f"{row.here}, squared overlaps {overlaps}")
+
+    def _point(self, case: Case) -> xr.Dataset | None:
+        """State evolution at these sizes, if it is known or can be computed."""
+        from ..theory.predict import predict
+
+        if isinstance(case.with_theory, Mapping):
+            return case.with_theory.get(self.name)
+        try:
+            return predict(
+                case.target, "bayes_amp", alpha=case.sizes.n / case.sizes.d, on_failure="mark"
+            ).squeeze("alpha")
+        except GradoneError:
+            return None

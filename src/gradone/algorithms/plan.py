@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..analysis.correlation.leap import LeapRecord
 from ..analysis.plan import Case, Plan, Sizes
 from ..analysis.plan.bounds import Bound, csq_bound, sq_bound
 from ..base.errors import BadData
-from ..base.estimate import Estimate
 from ..targets.hierarchy import HierarchicalTarget
 from ..targets.on_inputs import OnInputs
 from ..targets.sampled import Sampled, whole_number
 from ..targets.target import Target
 from ._cards import all_cards
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 
 def plan(
@@ -23,7 +25,7 @@ def plan(
     d: int = 1000,
     n: int | None = None,
     width: int | None = None,
-    with_theory: bool | Mapping[str, Estimate] = False,
+    with_theory: bool | Mapping[str, xr.Dataset] = False,
     inputs: Any = None,
     directions: Any = "random",
 ) -> Plan:
@@ -36,10 +38,10 @@ def plan(
     d, n, width : int
         Input dimension, number of samples (5 d if not given), number of neurons or random
         features (d if not given).
-    with_theory : bool or mapping of str to Estimate
+    with_theory : bool or mapping of str to Dataset
         Also ask state evolution for the error of Bayes-AMP at n/d, which takes seconds; without it
-        the row says that the directions are known in part. Or such errors by name of algorithm,
-        noise not included.
+        the row says that the directions are known in part. Or its answer at n/d, by the name
+        ``"bayes_amp"``.
     inputs, directions
         Law of the inputs and hidden directions, as of :meth:`.Target.on`. The rows are those of
         Gaussian inputs where directions are random, of whitened inputs under a covariance; on

@@ -105,6 +105,7 @@ def _panel(
     layout[f"legend{number}"] = {
         "x": across[0], "xanchor": "left", "y": up[0] - 48 / inner, "yanchor": "top",
         "font": {"size": 12}, "tracegroupgap": 0, "bgcolor": "rgba(255,255,255,0.8)",
+        "traceorder": "normal",  # bands would reverse it
     }  # fmt: skip
     where = {"xaxis": f"x{number}", "yaxis": f"y{number}", "legend": f"legend{number}"}
     places = bar_places(chart)

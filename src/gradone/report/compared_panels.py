@@ -43,7 +43,7 @@ def overlaps(study: Study) -> Panel | None:
     comparison = study.comparison
     series = _compared(comparison, "cosine2")
     if series and (places := thresholds(study.analysis)):
-        series.append(vline("a stage opens", places, color="gray", dash="dash"))
+        series.append(vline("a stage opens", places, color="gray", dash="dashdot"))
     chart = _chart(comparison, series, r"squared cosines $\cos^2\theta_k$", study, top=1.05)
     text = (
         "The squared cosines between the found and the hidden directions, the largest on top. A "

@@ -244,7 +244,7 @@ def _plan(study: Study) -> str:
         error = "?" if row.plateau is None else f"{row.plateau.value:.4g}"
         margin = f"{row.margin:+.2f}".replace("-inf", "−∞").replace("-", "−")
         rows.append(
-            f"<tr><td><b>{_e(row.algorithm)}</b></td><td>{_powers(row.needs)}</td>"
+            f'<tr><td><b>{_e(row.algorithm)}</b></td><td class="needs">{_powers(row.needs)}</td>'
             f'<td class="number {sign}">{margin}</td><td class="number">{error}</td>'
             f"<td>{_powers(row.here or 'nothing')}</td><td>{_powers(row.note)}</td></tr>"
         )

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from ..base.children import Outcome
 from ..base.errors import BadData, GradoneError
-from ..base.estimate import Estimate
 from ..targets.hierarchy import HierarchicalTarget
 from ..targets.sampled import Sampled, whole_number
 from ..targets.target import Target, as_target
@@ -289,7 +288,7 @@ def _carry_out(
         recall=recall,
         progress=after_piece,
     )
-    plan_ahead(found, errors_at_plan(found))
+    plan_ahead(found, theories_at_plan(found))
 
 
 def first_words(found: Study) -> None:
@@ -301,28 +300,25 @@ def first_words(found: Study) -> None:
     found.facts = summarize(found.target, d=min(found.d, 256))
 
 
-def plan_ahead(found: Study, errors: Mapping[str, Estimate] = MappingProxyType({})) -> None:
-    """The plan for n = 5 d samples, d^1.8 for hierarchical targets; with errors of theories."""
+def plan_ahead(found: Study, known: Mapping[str, xr.Dataset] = MappingProxyType({})) -> None:
+    """The plan for n = 5 d samples, d^1.8 for hierarchical targets; with answers of theories."""
     from ..algorithms.plan import plan
 
     n = round(found.d**1.8) if found.axis == "kappa" else 5 * found.d
-    found.verdicts["plan"] = _or_reason(plan, found.target, d=found.d, n=n, with_theory=errors)
+    found.verdicts["plan"] = _or_reason(plan, found.target, d=found.d, n=n, with_theory=known)
 
 
-def errors_at_plan(found: Study) -> dict[str, Estimate]:
-    """Errors without noise that theories give at the sizes of the plan, by algorithm."""
+def theories_at_plan(found: Study) -> dict[str, xr.Dataset]:
+    """What theories say at the sizes of the plan, by algorithm."""
     if found.plan is None or found.axis != "alpha":
         return {}
     at = found.plan.sizes.n / found.plan.sizes.d
-    errors = {}
-    for name in found.theories:
-        for curve in found.answers(f"theory:{name}"):
-            if "test_mse" in curve and at in curve["alpha"].values:
-                here = curve.sel(alpha=at)
-                excess = max(float(here.test_mse) - found.target.noise, 0.0)
-                if math.isfinite(excess):
-                    errors[name] = Estimate(excess, float(here.test_mse_err), "iteration")
-    return errors
+    return {
+        name: curve.sel(alpha=at)
+        for name in found.theories
+        for curve in found.answers(f"theory:{name}")
+        if "test_mse" in curve and at in curve["alpha"].values
+    }
 
 
 def _or_reason(function: Any, *arguments: Any, **more: Any) -> Any:

@@ -88,7 +88,7 @@ def csq_bound(d: int, k: int, *, queries: float | None = None) -> Bound:
     """
     queries = float(d) ** 2 if queries is None else queries
     tolerance = csq_tolerance(d, k, queries=queries)
-    note = f"{queries:.3g} queries, c = {UNION_BOUND}"
+    note = f"{queries:,.0f} queries, c = {UNION_BOUND}"
     return Bound("CSQ", k, max(1.0, k / 2), 1 / tolerance, note)
 
 

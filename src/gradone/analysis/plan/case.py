@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from ...base.estimate import Estimate
 from ...targets.hierarchy import HierarchicalTarget
 from ...targets.sampled import Sampled
 from ..correlation.leap import LeapRecord, leap_record
 from .row import Sizes
 
 if TYPE_CHECKING:
+    import xarray as xr
+
     from ...targets.language.expression import Expression
     from ..queries.stages import Learnability
 
@@ -28,9 +29,9 @@ class Case:
         What is to be learned.
     sizes : Sizes
         d, n and width.
-    with_theory : bool or mapping of str to Estimate
-        Whether theories are asked for the error at these sizes, which takes seconds; or these
-        errors by algorithm, where they are known.
+    with_theory : bool or mapping of str to Dataset
+        Whether theories are asked for the error at these sizes, which takes seconds; or their
+        answers at these sizes by algorithm, where they are known.
 
     Examples
     --------
@@ -41,7 +42,7 @@ class Case:
 
     target: Sampled
     sizes: Sizes
-    with_theory: bool | Mapping[str, Estimate] = False
+    with_theory: bool | Mapping[str, xr.Dataset] = False
 
     @property
     def is_deep(self) -> bool:

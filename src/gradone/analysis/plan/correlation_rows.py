@@ -219,7 +219,7 @@ def stages_text(orders: list[int], name: str) -> str:
 def _with_constant(sizes: Sizes) -> str:
     """What d log d is here; its constant depends on the student."""
     needed = samples_of_leap(2, sizes.d)
-    return f"; d log d = {needed:.3g} against n = {sizes.n}, up to a constant of the student"
+    return f"; d log d = {needed:.0f} against n = {sizes.n}, up to a constant of the student"
 
 
 def scaling(exponent: float, with_log: bool = False) -> str:
