@@ -7,6 +7,7 @@ from typer.testing import CliRunner
 
 import gradone as gd
 from gradone.cli import app
+from gradone.cli._curves import show_curve
 
 runner = CliRunner()
 WHERE = ["--d", "30", "--alpha", "1,4", "--budget", "600", "--replicates", "1"]
@@ -39,3 +40,11 @@ def test_nothing_to_compare_is_a_mistake_with_its_reasons():
     assert "nothing to compare" in result.stderr
     assert "it needs labels of two values" in result.stderr
     assert result.stdout == ""
+
+
+def test_places_without_a_simulation_have_no_row(capsys):
+    both = gd.predict("tanh(z)", "giant_step", alpha=[1.0, 4.0]).expand_dims(source=["a", "b"])
+    is_there = (both.source == "a") | (both.alpha == 4)
+    show_curve(both[["test_mse", "test_mse_err"]].where(is_there))
+    rows = [line.split()[:2] for line in capsys.readouterr().out.splitlines()]
+    assert rows[-3:] == [["a", "1"], ["a", "4"], ["b", "4"]]

@@ -13,6 +13,7 @@ import pytest
 
 import gradone as gd
 from gradone.base.children import Outcome
+from gradone.report.curves import fineness
 from gradone.report.memory import remember
 from gradone.report.study import Study, plan_ahead, theories_at_plan
 
@@ -35,6 +36,8 @@ def test_a_coarse_study_is_whole():
     found = gd.study("z1", d=40, budget=0, workers=1, progress=False)
     assert shortcomings(found) == []
     assert "gradone study linear --d 40 --budget 30 --resume" in found.to_html()
+    runs = {row.name: row.runs for row in fineness(found)}
+    assert runs["one pass of SGD, simulation"] == found.curves["simulation:sgd"].sizes["replicate"]
 
 
 def test_the_plan_has_the_error_of_the_curve():

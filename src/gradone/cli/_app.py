@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import shutil
+import sys
+import textwrap
 from typing import Annotated, Any
 
 import typer
@@ -13,6 +16,30 @@ from ..base.errors import GradoneError
 _NEGATIVE = re.compile(r"-(?:z\d?\b|\(|[\d.]|[A-Za-z]+\d*\()")
 MISTAKE = 2  # exit code of a request that cannot be met as it stands
 INTERRUPTED = 130  # 128 + SIGINT, as shells have it
+
+
+def wrapped(text: str, width: int) -> str:
+    """Lines of a text, broken between words where they are longer than a terminal.
+
+    Examples
+    --------
+    >>> print(wrapped("unknown: no_such_name. Known: one, two", 24))
+    unknown: no_such_name.
+      Known: one, two
+    """
+    return "\n".join(
+        textwrap.fill(
+            line, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+        )
+        if len(line) > width
+        else line
+        for line in text.split("\n")
+    )
+
+
+def _complain(text: str) -> None:
+    is_read = sys.stderr.isatty()  # by a person, not by a program
+    typer.echo(wrapped(text, shutil.get_terminal_size().columns) if is_read else text, err=True)
 
 
 class Commands(TyperGroup):
@@ -34,12 +61,12 @@ class Commands(TyperGroup):
         except GradoneError as error:
             if ctx.params["debug"]:
                 raise
-            typer.echo(f"{type(error).__name__}: {error}", err=True)
+            _complain(f"{type(error).__name__}: {error}")
             raise typer.Exit(MISTAKE) from error
         except OSError as error:
             if ctx.params["debug"] or error.filename is None:
                 raise
-            typer.echo(f"{error.filename} cannot be used: {error.strerror}.", err=True)
+            _complain(f"{error.filename} cannot be used: {error.strerror}.")
             raise typer.Exit(MISTAKE) from error
         except KeyboardInterrupt as interrupt:
             typer.echo("Interrupted.", err=True)

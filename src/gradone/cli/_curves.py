@@ -174,7 +174,7 @@ def show_curve(curve: xr.Dataset, most_rows: int = _MOST_ROWS) -> None:
         cut = _width(column) - 2 + min(room, 0) if column is longest else None
         table.add_column(_heading(column.name), justify="right", no_wrap=True, max_width=cut)
     rows = list(zip(*(column.values for column in cells), strict=True))
-    if is_experiment:  # not all algorithms have all axes
+    if is_experiment or "source" in axes:  # not all algorithms have all axes and all places
         parts = zip(*(column.values for column in quantities), strict=True)
         rows = [row for row, part in zip(rows, parts, strict=True) if set(part) != {"-"}]
     for row in rows[:most_rows]:

@@ -30,7 +30,7 @@ def list_(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
 ) -> None:
-    """List targets, algorithms, theories, learners, charts and figures.
+    """List targets, theories, learners, charts and figures.
 
     Without a word, names only; with one, what they are.
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..algorithms import look_of
@@ -45,12 +46,13 @@ def fineness(study: Study) -> list[Fineness]:
         if not study.answers(task):
             continue
         face, _, name = task.partition(":") if ":" in task else task.rpartition(" ")[::-1]
-        places: list[float] = []
+        runs_at: Counter[float] = Counter()
         for one in outcome.answers.values():
             axis = next(axis for axis in _POINTS if axis in one.dims)
-            places += one[axis].values.tolist()
+            for place in one[axis].values.tolist():
+                runs_at[place] += one.sizes.get("replicate", 1)
         face = "simulation" if face == "run" else face
-        runs = len(places) / len(set(places))
         label = f"{look_of(name).label}, {face}"
-        rows.append(Fineness(label, len(set(places)), runs, outcome.seconds))
+        runs = runs_at.total() / len(runs_at)
+        rows.append(Fineness(label, len(runs_at), runs, outcome.seconds))
     return rows

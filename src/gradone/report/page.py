@@ -286,11 +286,13 @@ def _checklist(study: Study) -> str:
 
 
 def _fineness(study: Study) -> str:
-    rows = [
-        f'<tr><td>{_e(row.name)}</td><td class="number">{row.places}</td>'
-        f'<td class="number">{row.runs:.3g}</td><td class="number">{row.seconds:.1f} s</td></tr>'
-        for row in fineness(study)
-    ]
+    rows = []
+    for row in fineness(study):
+        runs = f"{row.runs:.3g}" if row.name.endswith("simulation") else ""
+        rows.append(
+            f'<tr><td>{_e(row.name)}</td><td class="number">{row.places}</td>'
+            f'<td class="number">{runs}</td><td class="number">{row.seconds:.1f} s</td></tr>'
+        )
     if not rows:
         return ""
     head = "".join(f"<th>{h}</th>" for h in ("curve", "points", "runs per point", "computing"))

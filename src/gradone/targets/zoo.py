@@ -86,7 +86,7 @@ class Zoo(Mapping[str, "Target | HierarchicalTarget"]):
     >>> zoo()["parity2"]
     Target('sign(z1*z2)')
     >>> zoo().entries["parity2"].shows
-    'easy: both directions above alpha = pi**2/4'
+    'easy: both directions above n/d = π²/4'
     """
 
     def __init__(self, entries: Mapping[str, Entry]) -> None:

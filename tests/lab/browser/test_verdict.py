@@ -161,7 +161,7 @@ def test_the_zoo_is_a_menu(open_page: Open) -> None:
     assert all(": " in one.inner_text() for one in menu[1:])  # one sentence each
     page.select_option("#zoo", "parity2")
     page.wait_for_selector('#panel-target[data-target="sign(z1*z2)"]')  # it can be edited
-    assert "pi**2/4" in page.inner_text("#about")
+    assert "π²/4" in page.inner_text("#about")
 
 
 def test_an_empty_target_says_what_to_do(open_page: Open) -> None:

@@ -131,14 +131,14 @@ class LearnedTerms(GalleryFigure):
                 series += [
                     line(words, x, theory.excess_mse.values.ravel(), color=color),
                     points("", mean.readout_ratio.values, mean.values, error.values, color=color),
-                    hline("", level, color=color, dash="dot" if t else "dashdot"),
+                    hline("", level, color=color),
                 ]
             series += [
                 points(f"simulation, $d = {d}$", [], [], color="gray"),
                 line("limit of large $n/d$ and $p/d$", [], [], color="gray", dash="dot"),
             ]
             x_axis = Axis("samples of the readout per dimension $n/d$", "log")
-            y_axis = Axis("excess error", range=(0, None))
+            y_axis = Axis("excess error", range=(-0.05, None))
             charts.append(Chart(title, x_axis, y_axis, tuple(series), legend="below"))
         return Panels(self.title, tuple(charts), caption=self.sentence)
 

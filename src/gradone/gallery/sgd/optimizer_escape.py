@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...base.curves import curve
-from ...charts import Axis, Chart, Panels, line, ordered_colors, points
+from ...charts import Axis, Chart, Panels, line, points
 from ...dynamics import sgd
 from ...theory.predict import predict
 from .._figure import FIGURES, Claim, Data, GalleryFigure, Size
@@ -31,6 +31,7 @@ RULES: dict[str, dict[str, Any]] = {
     "Huber loss": {"loss": "huber"},
     "absolute loss": {"loss": "absolute"},
 }
+COLORS = ("black", "orange", "blue", "vermillion", "green", "purple")
 DIMENSIONS = (256, 1024, 4096)
 REPLICATES: dict[Size, int] = {"small": 16, "paper": 64}
 
@@ -83,7 +84,8 @@ class OptimizerEscape(GalleryFigure):
     sentence = (
         "One relu neuron sees each sample of $\\mathrm{He}_3$ once. Plain SGD, with momentum or "
         "without, keeps an overlap that vanishes with $d$; normalized or clipped gradients, Huber "
-        "and absolute loss find the direction in $15\\,d$ steps, as their flows say."
+        "and absolute loss find the direction in $15\\,d$ steps, as their flows say. Points of the "
+        "same dimension stand side by side."
     )
     cites = ("joshi2024queries", "arnaboldi2024repetita")
     budget = {"small": 60.0, "paper": 300.0}
@@ -102,12 +104,13 @@ class OptimizerEscape(GalleryFigure):
     def draw(self, data: Data) -> Chart | Panels:
         """Overlaps against the dimension."""
         series = []
-        for rule, color in zip(RULES, ordered_colors(len(RULES)), strict=True):
+        for k, (rule, color) in enumerate(zip(RULES, COLORS, strict=True)):
             theory, runs = data[f"theory {rule}"], data[f"simulation {rule}"]
             x = theory.d.values
+            aside = x * 1.06 ** (k - 2.5)
             series += [
                 line(rule, x, theory.overlap.values, color=color),
-                points("", x, runs.overlap.values, runs.overlap_err.values, color=color),
+                points("", aside, runs.overlap.values, runs.overlap_err.values, color=color),
             ]
         series += [
             line("flow", [], [], color="gray"),

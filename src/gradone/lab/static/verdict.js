@@ -46,12 +46,12 @@ async function fillZoo() {
 
 async function analyze() {
   const panel = byId("panel-target");
+  panel.classList.add("stale");
   if (!state.target.trim()) {
-    underline(new Error("Type a target, for example z1*z2, or choose one below"));
+    underline(new Error("Type a target, for example z1*z2, or choose one of the zoo"));
     if (byId("about").textContent.startsWith("Computing")) byId("about").textContent = "";
     return;
   }
-  panel.classList.add("stale");
   const patience = setTimeout(() => { byId("about").textContent = "Computing the verdict…"; }, 600);
   try {
     const found = await ask("analyze", "/api/analyze", targetQuery());
