@@ -10,6 +10,7 @@ from typing import Any
 from ...base.errors import BadData
 from ...targets.sampled import Sampled
 from .bounds import Bound
+from .correlation_rows import scaling
 from .row import REGIMES, PlanRow, Regime, Sizes, finite
 
 _WIDTH, _NAME, _WORD = 80, 27, 7  # letters of a line, of its first column and of its end
@@ -91,7 +92,7 @@ class Plan:
         lines += self._table_of_plateaus()
         for bound in self.bounds:
             exact = f"; with its constants n >= {bound.samples:.3g}" if bound.samples else ""
-            text = f"{bound.name} bound, order {bound.order}: n ~ d^{bound.exponent:g}{exact} "
+            text = f"{bound.name} bound, order {bound.order}: {scaling(bound.exponent)}{exact} "
             lines += textwrap.wrap(f"{text}({bound.note})", _WIDTH, subsequent_indent="  ")
         if self.about_inputs:
             lines += ["", *textwrap.wrap(self.about_inputs, _WIDTH)]
