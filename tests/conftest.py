@@ -7,6 +7,15 @@ import numpy as np
 import pytest
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Tests that share a fixture of their module run in one process, which makes it once."""
+    for item in items:
+        fixtures = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {})
+        if any(fixture[-1].scope == "module" for fixture in fixtures.values()):
+            item.add_marker(pytest.mark.xdist_group(item.nodeid.split("::")[0]))
+
+
 @pytest.fixture
 def rng(request):
     """Generator seeded by the test's own name: reproducible, whatever runs before it."""

@@ -99,7 +99,7 @@ def test_wrong_labels_of_amp_are_those_of_the_theory(text, alpha):
 @pytest.mark.stat
 def test_amp_learns_nothing_below_the_threshold():
     """Runs that find nothing to settle on would go on for long, and start again."""
-    short = {"restarts": 0, "max_iter": 250}
+    short = {"restarts": 0, "max_iter": 100}
     mean, allowance, predicted = compare(
         gd.Target(PARITY), d=500, alpha=[0.8 * np.pi**2 / 4], replicates=12, **short
     )

@@ -114,7 +114,7 @@ SINGLE = {
 @pytest.mark.parametrize(
     ("change", "replicates"),
     [
-        pytest.param({}, 2000, id="single samples"),
+        pytest.param({}, 2000, id="single samples", marks=pytest.mark.slow),
         pytest.param({"batch_size": 8, "width": 4}, 2000, id="batches", marks=pytest.mark.slow),
         pytest.param(
             {"rule": "extragradient", "activation": "relu(z)"},
@@ -154,7 +154,7 @@ SIX = {
 @pytest.mark.parametrize("rule", RULES)
 def test_engine_has_the_law_of_sgd(rule):
     """Six of the configurations below, one for each rule; no level of any choice is left out."""
-    agree(six()[rule], replicates=2500)
+    agree(six()[rule], replicates=1200)
 
 
 def test_six_configurations_have_all_levels():

@@ -164,7 +164,7 @@ def test_energies_agree_with_the_noise_stability_of_samples(target):
     The features are Gaussian up to Var(xi^2)/B in He_2: the allowance is 1/8 of that, summed over
     the levels and relative to the variance of the label; it vanishes like 1/B.
     """
-    d, t, replicates, n = 225, 0.8, 20, 5000
+    d, t, replicates, n = 225, 0.8, 20, 2000
     runs = np.array([covariances(target, d, t, i, n) for i in range(replicates)])
     mean, sem = runs.mean(axis=0), runs.std(axis=0, ddof=1) / math.sqrt(replicates)
     found = energies(target, 40)

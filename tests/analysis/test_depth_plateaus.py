@@ -39,7 +39,7 @@ INNERS = [P, "z + He2(z)/2", "He2(z)/sqrt(2)", "He2(z) - He4(z)/10", "abs(z) - s
 
 
 @pytest.mark.stat
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(
     outer=st.sampled_from(OUTERS),
     inner=st.sampled_from(INNERS),

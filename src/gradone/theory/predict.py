@@ -12,6 +12,7 @@ import numpy as np
 from ..base.axes import axis_values
 from ..base.curves import STATUS, check_curve
 from ..base.errors import BadData, NotConverged, no_such_parameter
+from ..base.threads import use_one_thread
 from ..targets.on_inputs import OnInputs
 from ..targets.sampled import Sampled
 from ..targets.target import Target, as_target
@@ -47,12 +48,14 @@ def predict(
     if reason := obstacle(theory, target):
         raise refusal(theory, target, reason)
     told, note = seen(theory, target)
-    try:
-        found = theory.predict(told, **arguments)
-    except NotConverged:
-        if on_failure == "raise":
-            raise
-        found = _point_by_point(theory, told, arguments)
+    # The products of theories are many and small: threads of BLAS would wait for each other.
+    with use_one_thread():
+        try:
+            found = theory.predict(told, **arguments)
+        except NotConverged:
+            if on_failure == "raise":
+                raise
+            found = _point_by_point(theory, told, arguments)
     if isinstance(target, Target | OnInputs):
         found.attrs["target"] = target.text  # also where its mean was taken for it
     if note:
