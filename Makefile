@@ -41,7 +41,7 @@ lint: $(VENV)/.dev  ## style, types and the direction of imports
 	$(BIN)/lint-imports
 
 test: lint  ## lint, fast and statistical tests, examples in docstrings
-	$(BIN)/pytest -n 2 --dist loadgroup -m "not slow and not load and not figure and not gpu and not cluster"
+	$(BIN)/pytest -n 2 -m "not slow and not load and not figure and not gpu and not cluster"
 
 test-slow: $(VENV)/.dev  ## the tests that take minutes, and the figures
 	@tools/install_slurm.sh

@@ -2,18 +2,32 @@
 
 import hashlib
 import importlib
+from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items):
-    """Tests that share a fixture of their module run in one process, which makes it once."""
-    for item in items:
-        fixtures = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {})
-        if any(fixture[-1].scope == "module" for fixture in fixtures.values()):
-            item.add_marker(pytest.mark.xdist_group(item.nodeid.split("::")[0]))
+ROOT = Path(__file__).parents[1]
+
+
+@cache
+def has_shared_fixtures(path):
+    return 'scope="module"' in (ROOT / path).read_text(encoding="utf-8")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Files whose tests share a fixture run in one process, which makes it once."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class BySharedFixtures(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            path = nodeid.split("::")[0]
+            return path if has_shared_fixtures(path) else nodeid
+
+    return BySharedFixtures(config, log)
 
 
 @pytest.fixture
