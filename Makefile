@@ -13,6 +13,8 @@ UV := $(shell command -v uv 2>/dev/null)
 export UV_PYTHON_DOWNLOADS := never
 # Tests run on all cores already: more threads in each would only wait for each other.
 export OPENBLAS_NUM_THREADS ?= 1
+# Tests and studies start many processes: they share bytecode, also where the environment forbids it.
+export PYTHONDONTWRITEBYTECODE :=
 
 # venv,DIRECTORY creates an environment; install,DIRECTORY,WHAT fills it with constrained versions.
 ifdef UV
