@@ -151,3 +151,12 @@ def test_what_is_kept_of_earlier_places_may_be_forgotten_at_any_time():
         found = averages.at(M + tilt, coarse=True).information
         if share == 0.6:
             np.testing.assert_allclose(found, averages.at(M + tilt).information, atol=0.01)
+
+
+def test_growth_given_known_directions_has_the_symmetries_of_the_target():
+    """Would catch: the noise of a cloud of known values that is taken for overlap off the axes."""
+    channel = channel_averages(gd.Target("z1**2 + sign(z2**2 + z3**2 - z1**2)"))
+    pairs = channel.growth(np.diag([1 - 1e-6, 0.0, 0.0]))
+    assert pairs[1, 1, 1, 1] > 1e-2
+    assert pairs[1, 1, 1, 1] == pytest.approx(pairs[2, 2, 2, 2], rel=1e-12)
+    assert pairs[1, 1, 1, 2] == pytest.approx(0.0, abs=1e-12)

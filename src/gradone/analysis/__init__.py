@@ -7,8 +7,9 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ..base.lazy import lazy_names
 
 if TYPE_CHECKING:
     from ..targets.subspace import Subspace as Subspace
@@ -33,15 +34,4 @@ _PUBLIC = {
     "escape_table": "linear_stage",
     "mean_hessian": "correlation.hessian",
 }
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _PUBLIC:
-        raise AttributeError(f"module 'gradone.analysis' has no attribute '{name}'")
-    value = getattr(importlib.import_module(f".{_PUBLIC[name]}", __name__), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(_PUBLIC)
+__getattr__, __dir__ = lazy_names(__name__, _PUBLIC)

@@ -8,9 +8,9 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from ..base.lazy import lazy_names
 from ._registry import ENGINES as ENGINES
 
 if TYPE_CHECKING:
@@ -20,15 +20,4 @@ if TYPE_CHECKING:
 # Public name -> module of this room that defines it, loaded on first use. A module of the same name
 # would hide the verb once it is imported.
 _PUBLIC = {"reused_batch": "fixed_data", "sgd": "one_pass"}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _PUBLIC:
-        raise AttributeError(f"module 'gradone.dynamics' has no attribute '{name}'")
-    value = getattr(importlib.import_module(f".{_PUBLIC[name]}", __name__), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({"ENGINES", *_PUBLIC})
+__getattr__, __dir__ = lazy_names(__name__, _PUBLIC, "ENGINES")

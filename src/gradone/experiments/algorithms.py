@@ -183,7 +183,7 @@ def _converted(name: str, wanted: str, given: Mapping[str, Any]) -> Any:
     """Number of samples or neurons, said in another way."""
     value = given[name]
     if "d" not in given:
-        raise BadData(f"{name} becomes {wanted} with the help of d: give d")
+        raise BadData(f"{wanted} is computed from {name} and d: give d as well")
     d = whole_number("d", given["d"])
     if name in WIDTHS:
         return _rounded(name, value, value * d, d) if wanted == "width" else value / d

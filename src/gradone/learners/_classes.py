@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
-from ..base.arrays import array_namespace, check_fit, in_our_words
+from ..base.arrays import array_namespace, check_fit, in_our_words, like
 from ..base.errors import BadData
 
 
@@ -42,3 +43,41 @@ class ClassLearner(ClassifierMixin):
         if classes.dtype.kind not in "fiu" or array_namespace(X) is np:
             return classes
         return array_namespace(X).asarray(classes)
+
+
+class MarginLearner(ClassLearner):
+    """Classifier by the sign of its output if there are two classes, else by the largest output.
+
+    A learner has a method ``_outputs(X, method)``, which returns checked inputs and their outputs.
+    """
+
+    _outputs: Callable[[Any, str], tuple[Any, np.ndarray]]
+
+    def decision_function(self, X: Any) -> Any:
+        """Outputs of new inputs: (n,) for two classes (positive: the second), else (n, k).
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+            Inputs.
+        """
+        X, outputs = self._outputs(X, "decision_function")
+        return like(X, outputs[:, 0] if len(self.classes_) == 2 else outputs)
+
+    def predict(self, X: Any) -> Any:
+        """Classes of new inputs (n,).
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+            Inputs.
+        """
+        X, outputs = self._outputs(X, "predict")
+        return self._of_numbers(X, decided(outputs))
+
+
+def decided(outputs: np.ndarray) -> np.ndarray:
+    """Number of the class of each row of outputs (n, 1) or (n, k)."""
+    is_pair = outputs.shape[1] == 1
+    found: np.ndarray = (outputs[:, 0] > 0).astype(int) if is_pair else outputs.argmax(axis=1)
+    return found

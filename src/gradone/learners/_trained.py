@@ -37,10 +37,12 @@ class Trained:
         has_seed = "random_state" in inspect.signature(function).parameters
         found = function(X, y, **({"random_state": self.random_state} if has_seed else {}))
         if found is None:
-            raise BadData("the function gave nothing back; let it return the trained network")
+            raise BadData("the function returned nothing; let it return the trained network")
         self.model_: Model = read_model(found, X.shape[1])
         if self.model_.predict is None:
-            raise BadData("the function gave back weights alone; let it return what predicts")
+            raise BadData(
+                "the function returned weights alone; let it return a network that predicts"
+            )
         self.weights_ = self.model_.weights
         return self
 

@@ -56,7 +56,7 @@ def read_covariance(given: Mapping[str, Any], r: int) -> Covariance:
         )
     s, f = (np.array(given[key], dtype=float) for key in ("eigenvalues", "fractions"))
     if s.ndim != 1 or s.shape != f.shape or not (s > 0).all() or not (f > 0).all():
-        raise BadData("covariance: eigenvalues and fractions are as many numbers > 0 each")
+        raise BadData("covariance needs as many fractions as eigenvalues, all of them > 0")
     if abs(f.sum() - 1) > 1e-9:
         raise BadData(f"covariance: the fractions must sum to 1, got {f.sum():g}")
     signal = given.get("signal", f / (s @ f))

@@ -7,9 +7,9 @@ True
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from ..base.lazy import lazy_names
 from ._registry import THEORIES as THEORIES
 
 if TYPE_CHECKING:
@@ -69,15 +69,4 @@ _PUBLIC = {
     "risk_bounds": "giant.risk_bounds",
     "scaling_law": "lazy.scaling_law",
 }
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _PUBLIC:
-        raise AttributeError(f"module 'gradone.theory' has no attribute '{name}'")
-    value = getattr(importlib.import_module(f".{_PUBLIC[name]}", __name__), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({"THEORIES", *_PUBLIC})
+__getattr__, __dir__ = lazy_names(__name__, _PUBLIC, "THEORIES")

@@ -14,7 +14,7 @@ from ...targets.target import Target
 from ..rules import channel_averages
 from .embedded import Embedded
 from .general import ChannelAverages
-from .moments import FRAME, PERFECT, Averages, invariant_maps
+from .moments import FRAME, PERFECT, Averages, invariant_maps, symmetric_pairs
 from .rest import rest_given
 
 _ALMOST = 0.999  # overlaps above it are so close to complete that their widths must be compared
@@ -59,7 +59,6 @@ class KnownAverages:
     def __init__(self, target: Target) -> None:
         self.target = target
         self._all = ChannelAverages(target)
-        self._maps = self._all.labels.symmetries.maps
         self._parts: list[_Part] = []
 
     def at(self, M: np.ndarray, *, coarse: bool = False) -> Averages:
@@ -78,17 +77,23 @@ class KnownAverages:
 
     def responses(self, M: np.ndarray) -> np.ndarray:
         """Derivative of J, (r, r, r, r)."""
-        part = self._part(M)
-        return (self._all if part is None else part.inner).responses(M)
+        if (part := self._part(M)) is None:
+            return self._all.responses(M)
+        return symmetric_pairs(part.inner.responses(M), np.eye(len(M)), self._symmetries(M))
 
     def growth(self, M: np.ndarray, **rule: Any) -> np.ndarray:
         """Means of products of entries of the growth matrix, (r, r, r, r)."""
-        part = self._part(M)
-        return (self._all if part is None else part.inner).growth(M, **rule)
+        if (part := self._part(M)) is None:
+            return self._all.growth(M, **rule)
+        return symmetric_pairs(part.inner.growth(M, **rule), np.eye(len(M)), self._symmetries(M))
 
     def label_error(self, M: np.ndarray) -> Estimate:
         """Probability that the most probable value of a discrete label is wrong."""
         return self._all.label_error(M)
+
+    def _symmetries(self, M: np.ndarray) -> np.ndarray:
+        """Symmetries (k, r, r) of the target that leave M as it is."""
+        return invariant_maps(self._all.labels.symmetries.maps, M)
 
     def _part(self, M: np.ndarray) -> _Part | None:
         """What is not known; None if nothing is known, or almost all."""
@@ -118,6 +123,6 @@ class KnownAverages:
         """Averages of all directions from those of the free ones."""
         known = part.weight / (1 - np.linalg.eigvalsh(M)[-1])
         J = found.information + known
-        S = invariant_maps(self._maps, M)
+        S = self._symmetries(M)
         J = (S.swapaxes(1, 2) @ J @ S).mean(axis=0)
         return found._replace(information=J, test_mse=part.scale * found.test_mse)

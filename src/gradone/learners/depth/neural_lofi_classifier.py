@@ -12,7 +12,7 @@ from ...base.arrays import check_new, like, to_numpy
 from ...base.cost import Cost
 from ...base.errors import BadData
 from ...targets.sampled import whole_number
-from .._classes import ClassLearner
+from .._classes import MarginLearner, decided
 from .._found import orthonormal_rows
 from .._memory import layers_of
 from .._registry import LEARNERS
@@ -24,7 +24,7 @@ from ._lofi_stack import StackModel, chosen_stack
 
 
 @LEARNERS.add("neural_lofi_classifier")
-class NeuralLoFiClassifier(FilterLearner, ClassLearner, BaseEstimator):
+class NeuralLoFiClassifier(FilterLearner, MarginLearner, BaseEstimator):
     r"""Classifier whose layers keep what correlates with the class at low degree.
 
     As ``NeuralLoFi``, with one moment [NL-0] for each class against the rest, and one readout with
@@ -175,17 +175,17 @@ class NeuralLoFiClassifier(FilterLearner, ClassLearner, BaseEstimator):
         learned, held = (self._numbers(part) for part in (data.y, data.y_held))
         both = np.concatenate([learned, held])
         chosen = chosen_stack(
-            (data.X, _outputs(learned, count), class_scores(learned, count)),
-            (data.X_held, _outputs(held, count)),
+            (data.X, _wanted(learned, count), class_scores(learned, count)),
+            (data.X_held, _wanted(held, count)),
             class_scores(both, count),
             settings,
             rng,
         )
         self._model = chosen.model
         self._report(X, chosen)
-        wanted = _outputs(held, count)
+        wanted = _wanted(held, count)
         self.probe_scores_ = like(X, np.array([_accuracy(f, held) for f in chosen.probes]))
-        spread = float(np.var(_outputs(both, count), axis=0).mean())
+        spread = float(np.var(_wanted(both, count), axis=0).mean())
         self.depth_scores_ = like(X, 1 - np.array(chosen.depth_errors) / spread)
         self.validation_accuracy_ = _accuracy(chosen.errors + wanted, held)
         rows = chosen.model.weights[0]
@@ -205,28 +205,6 @@ class NeuralLoFiClassifier(FilterLearner, ClassLearner, BaseEstimator):
         scales = self._scales
         return np.rint(y * scales.label_scale + scales.label_mean).astype(int)
 
-    def decision_function(self, X: Any) -> Any:
-        """Outputs of new inputs: (n,) for two classes (positive: the second), else (n, c).
-
-        Parameters
-        ----------
-        X : array-like (n, d)
-            Inputs.
-        """
-        X, outputs = self._read(X, "decision_function")
-        return like(X, outputs[:, 0] if len(self.classes_) == 2 else outputs)
-
-    def predict(self, X: Any) -> Any:
-        """Classes of new inputs (n,).
-
-        Parameters
-        ----------
-        X : array-like (n, d)
-            Inputs.
-        """
-        X, outputs = self._read(X, "predict")
-        return self._of_numbers(X, _decided(outputs))
-
     def hidden(self, X: Any, layer: int = 1) -> Any:
         """Features of a layer of filters (n, k), those of the first behind them.
 
@@ -243,7 +221,7 @@ class NeuralLoFiClassifier(FilterLearner, ClassLearner, BaseEstimator):
         rows = self._scales.inputs(to_numpy(X), to_numpy(X).dtype)
         return like(X, self._model.hidden(rows, layer))
 
-    def _read(self, X: Any, method: str) -> tuple[Any, np.ndarray]:
+    def _outputs(self, X: Any, method: str) -> tuple[Any, np.ndarray]:
         """Checked inputs and their outputs."""
         _, X = check_new(self, X, method=method)
         rows = to_numpy(X)
@@ -260,20 +238,12 @@ class NeuralLoFiClassifier(FilterLearner, ClassLearner, BaseEstimator):
         return tags
 
 
-def _outputs(which: np.ndarray, count: int) -> np.ndarray:
+def _wanted(which: np.ndarray, count: int) -> np.ndarray:
     """Labels -1 and 1 of the readout (n, 1 or count)."""
     if count == 2:
         return 2.0 * which[:, None] - 1.0
     return 2.0 * (which[:, None] == np.arange(count)) - 1.0
 
 
-def _decided(outputs: np.ndarray) -> np.ndarray:
-    """Number of the class of each row of outputs."""
-    found: np.ndarray = (
-        (outputs[:, 0] > 0).astype(int) if outputs.shape[1] == 1 else outputs.argmax(axis=1)
-    )
-    return found
-
-
 def _accuracy(outputs: np.ndarray, which: np.ndarray) -> float:
-    return float(np.mean(_decided(outputs) == which))
+    return float(np.mean(decided(outputs) == which))

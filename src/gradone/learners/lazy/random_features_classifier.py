@@ -9,7 +9,7 @@ from sklearn.utils.metaestimators import available_if
 
 from ...base.arrays import like
 from ...base.cost import Cost
-from .._classes import ClassLearner
+from .._classes import MarginLearner
 from .._memory import features_of
 from .._registry import LEARNERS
 from ._frozen_features import FrozenFeatures
@@ -20,7 +20,7 @@ def _is_logistic(learner: RandomFeaturesClassifier) -> bool:
 
 
 @LEARNERS.add("random_features_classifier")
-class RandomFeaturesClassifier(ClassLearner, FrozenFeatures):
+class RandomFeaturesClassifier(MarginLearner, FrozenFeatures):
     r"""Classifier whose random first layer is frozen and whose readout is fitted.
 
     .. math:: f(x) = \frac{1}{\sqrt p} \sum_{k=1}^{p} a_k\, \sigma(\langle w_k, x\rangle + b_k)
@@ -151,30 +151,6 @@ class RandomFeaturesClassifier(ClassLearner, FrozenFeatures):
         self.max_iter = max_iter
         self.chunk_size = chunk_size
         self.random_state = random_state
-
-    def decision_function(self, X: Any) -> Any:
-        """Outputs f of new inputs: (n,) for two classes (positive: the second), else (n, k).
-
-        Parameters
-        ----------
-        X : array-like (n, d)
-            Inputs.
-        """
-        X, outputs = self._outputs(X, "decision_function")
-        return like(X, outputs[:, 0] if len(self.classes_) == 2 else outputs)
-
-    def predict(self, X: Any) -> Any:
-        """Classes of new inputs (n,).
-
-        Parameters
-        ----------
-        X : array-like (n, d)
-            Inputs.
-        """
-        X, outputs = self._outputs(X, "predict")
-        is_pair = len(self.classes_) == 2
-        which = (outputs[:, 0] > 0).astype(int) if is_pair else outputs.argmax(axis=1)
-        return self._of_numbers(X, which)
 
     @available_if(_is_logistic)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Any:

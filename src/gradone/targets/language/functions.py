@@ -210,17 +210,35 @@ def _sign(x: Any) -> int:
     return (x > 0) - (x < 0)
 
 
-def _switched(second: Callable[[Node, Node], Node]) -> tuple[Callable[..., Node], ...]:
-    """Slopes of min and max; one always counts, for max(z, relu(z)) has ties in a whole region."""
-    return lambda u, v: add((ONE, negate(second(u, v)))), second
-
-
 def _simple(name: str) -> str:
     return rf"\{name}\left(#1\right)"
 
 
 def _word(name: str) -> str:
     return rf"\operatorname{{{name}}}\left(#1\right)"
+
+
+def _extreme(
+    name: str, order: str, choose: Callable[..., Any], later: Callable[[Node, Node], Node]
+) -> Function:
+    """The functions max and min; `later` is positive where the second argument is chosen."""
+
+    def second(u: Node, v: Node) -> Node:
+        return call("step", later(u, v))
+
+    return Function(
+        latex=_simple(name),
+        evaluate=lambda xp, x, y: getattr(xp, f"{name}imum")(x, y),
+        source=f"({{0}} if {{0}} {order} {{1}} or {{0}} != {{0}} else {{1}})",
+        # One slope always counts: max(z, relu(z)) has ties in a whole region.
+        derivatives=(lambda u, v: add((ONE, negate(second(u, v)))), second),
+        image=lambda u, v: (choose(u[0], v[0]), choose(u[1], v[1])),
+        growing="like argument",
+        homogeneity=1,
+        branches=lambda u, v: (u, v),
+        breaks_at=lambda u, v: add((u, negate(v))),
+        exact=choose,
+    )
 
 
 def _even_bound(u: Interval) -> Interval:
@@ -311,30 +329,8 @@ FUNCTIONS: dict[str, Function] = {f"He{k}": _hermite(k) for k in range(MAX_HERMI
         is_singular=True,
         increasing=True,
     ),
-    "max": Function(
-        latex=_simple("max"),
-        evaluate=lambda xp, x, y: xp.maximum(x, y),
-        source="({0} if {0} > {1} or {0} != {0} else {1})",
-        derivatives=_switched(lambda u, v: call("step", add((v, negate(u))))),
-        image=lambda u, v: (max(u[0], v[0]), max(u[1], v[1])),
-        growing="like argument",
-        homogeneity=1,
-        branches=lambda u, v: (u, v),
-        breaks_at=lambda u, v: add((u, negate(v))),
-        exact=max,
-    ),
-    "min": Function(
-        latex=_simple("min"),
-        evaluate=lambda xp, x, y: xp.minimum(x, y),
-        source="({0} if {0} < {1} or {0} != {0} else {1})",
-        derivatives=_switched(lambda u, v: call("step", add((u, negate(v))))),
-        image=lambda u, v: (min(u[0], v[0]), min(u[1], v[1])),
-        growing="like argument",
-        homogeneity=1,
-        branches=lambda u, v: (u, v),
-        breaks_at=lambda u, v: add((u, negate(v))),
-        exact=min,
-    ),
+    "max": _extreme("max", ">", max, lambda u, v: add((v, negate(u)))),
+    "min": _extreme("min", "<", min, lambda u, v: add((u, negate(v)))),
     "relu": Function(
         latex=_word("relu"),
         evaluate=lambda xp, x: xp.clip(x, 0.0, None),
