@@ -19,7 +19,7 @@ import numpy as np
 from _timing import interleaved_best, options
 
 import gradone as gd
-from gradone.channels.averages.box_averages import BoxAverages
+from gradone.channels.averages.boxes import BoxAverages
 from gradone.channels.averages.embedded import JointAverages
 from gradone.channels.averages.general import ChannelAverages
 from gradone.channels.averages.moments import total

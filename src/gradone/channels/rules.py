@@ -27,7 +27,7 @@ def channel_averages(target: Target) -> AverageRule:
     >>> [type(channel_averages(Target(text))).__name__ for text in ("sign(z1*z2)", "z1*z2")]
     ['BoxAverages', 'KnownAverages']
     """
-    from .averages.box_averages import BoxAverages
+    from .averages.boxes import BoxAverages
     from .averages.embedded import JointAverages
     from .averages.known import KnownAverages
 

@@ -10,8 +10,7 @@ from scipy.special import erf, erfc
 import gradone as gd
 from gradone.channels.averages.general import ChannelAverages
 from gradone.channels.averages.moments import scaled
-from gradone.theory.bayes._fixed_points import StateEvolution
-from gradone.theory.bayes._state_evolution import overlap_step
+from gradone.theory.bayes._fixed_points import StateEvolution, overlap_step
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "channels"))
 from test_boxes import parity_series

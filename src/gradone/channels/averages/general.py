@@ -32,9 +32,11 @@ from .moments import (
     growth_matrix,
     information_sums,
     invariant_maps,
+    prior_means,
     products,
     response_matrix,
     scaled,
+    symmetric_matrix,
     symmetric_pairs,
 )
 from .sharp import LinearLabels, Units, extrapolated
@@ -48,7 +50,7 @@ from .tables import Table, nodes_of, orders
 _SKIP = {0: 1, 1: 1, 2: 4, 3: 8, 4: 16}
 _SPACING = {0: 0.4, 1: 0.4, 2: 0.5, 3: 0.55, 4: 0.7}
 _FINER_VALUES = 0.7  # of the same where labels are discrete
-_STEPS = {1: (0.25, 0.3), 2: (0.45, 0.6), 3: (0.5, 0.65), 4: (0.75, 0.8)}
+_STEPS = {0: (0.25, 0.3), 1: (0.25, 0.3), 2: (0.45, 0.6), 3: (0.5, 0.65), 4: (0.75, 0.8)}
 _RESOLVED = {1: 2e-3, 2: 2e-2, 3: 8e-2, 4: 0.25}
 _RESOLVED_VALUES = {1: 1e-3, 2: 3e-3, 3: 3e-2, 4: 0.15}
 _LARGEST = 1e7  # number of entries of a table; a mirror halves it, and saves as much time again
@@ -245,8 +247,9 @@ class ChannelAverages:
 
         place = self._place(M)
         *J, mse, information = self._extrapolated(place, evaluate, rule, turned, self._units)
+        J = place.Q @ np.reshape(J, M.shape) @ place.Q.T
         return Averages(
-            self._symmetric(place.Q @ np.reshape(J, M.shape) @ place.Q.T, M),
+            symmetric_matrix((J + J.T) / 2, self._maps(M)),
             information + self.labels.log_density[0],
             self.target.noise + float(mse),
         )
@@ -316,7 +319,7 @@ class ChannelAverages:
         """Probabilities of the prior means, and moments of a table there."""
         axes, halved = len(table.lattice.axes), table.lattice.halved
         rules = [
-            self._prior_means(m, axes, stretch, half)
+            prior_means(m, _STEPS[axes], stretch, _FARTHEST, half=half)
             for m, half in zip(at.overlaps, halved, strict=True)
         ]
         numbers = np.prod([float(len(w)) for _, w in rules]) * values.shape[-1]
@@ -331,21 +334,6 @@ class ChannelAverages:
             weight = np.multiply.outer(weight, w).ravel()
         return weight, table.moments(values, [omega for omega, _ in rules], 1 - at.overlaps, order)
 
-    def _prior_means(
-        self, m: float, axes: int, stretch: float, half: bool
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Prior means along an axis of overlap m, from 0 on if `half`, and their probabilities."""
-        if m < UNLEARNED:
-            return np.zeros(1), np.ones(1)
-        of_prior, of_posterior = _STEPS[axes]
-        step = stretch * min(of_prior, of_posterior * np.sqrt((1 - m) / m))
-        count = int(np.ceil(_FARTHEST / step))
-        v = step * np.arange(0 if half else -count, count + 1)
-        weight = np.exp(-(v**2) / 2)
-        if half:
-            weight[0] /= 2
-        return np.sqrt(m) * v, weight / weight.sum()
-
     # ---- places
 
     def _place(self, M: np.ndarray) -> Place:
@@ -358,11 +346,6 @@ class ChannelAverages:
         overlaps, Q = np.linalg.eigh(M)
         self._frames = [self._frames[0], *self._frames[1:][-2:], Q]
         return Place(Q, overlaps.clip(0.0, 1 - TINY))
-
-    def _symmetric(self, J: np.ndarray, M: np.ndarray) -> np.ndarray:
-        """Mean of J over the symmetries of the target that leave M as it is."""
-        maps = self._maps(M)
-        return np.asarray((maps.swapaxes(1, 2) @ (J + J.T) @ maps).mean(axis=0) / 2)
 
     def _maps(self, M: np.ndarray) -> np.ndarray:
         """Symmetries (k, r, r) of the target that leave M as it is."""

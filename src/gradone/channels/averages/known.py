@@ -14,7 +14,7 @@ from ...targets.target import Target
 from ..rules import channel_averages
 from .embedded import Embedded
 from .general import ChannelAverages
-from .moments import FRAME, PERFECT, Averages, invariant_maps, symmetric_pairs
+from .moments import FRAME, PERFECT, Averages, invariant_maps, symmetric_matrix, symmetric_pairs
 from .rest import rest_given
 
 _ALMOST = 0.999  # overlaps above it are so close to complete that their widths must be compared
@@ -122,7 +122,5 @@ class KnownAverages:
     def _lifted(self, part: _Part, M: np.ndarray, found: Averages) -> Averages:
         """Averages of all directions from those of the free ones."""
         known = part.weight / (1 - np.linalg.eigvalsh(M)[-1])
-        J = found.information + known
-        S = self._symmetries(M)
-        J = (S.swapaxes(1, 2) @ J @ S).mean(axis=0)
+        J = symmetric_matrix(found.information + known, self._symmetries(M))
         return found._replace(information=J, test_mse=part.scale * found.test_mse)

@@ -103,6 +103,30 @@ def invariant_maps(maps: np.ndarray, M: np.ndarray) -> np.ndarray:
     return maps[np.abs(maps @ M @ maps.swapaxes(1, 2) - M).max(axis=(1, 2)) < FRAME]
 
 
+def prior_means(
+    m: float, steps: tuple[float, float], stretch: float, farthest: float, *, half: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Prior means along an axis of overlap m, from 0 on if `half`, and their probabilities.
+
+    Their distance is a multiple, `stretch`, of the smaller one of two `steps`, in standard
+    deviations of the prior and of the posterior.
+    """
+    if m < UNLEARNED:
+        return np.zeros(1), np.ones(1)
+    step = stretch * min(steps[0], steps[1] * np.sqrt((1 - m) / m))
+    count = int(np.ceil(farthest / step))
+    v = step * np.arange(0 if half else -count, count + 1)
+    weight = np.exp(-(v**2) / 2)
+    if half:
+        weight[0] /= 2
+    return np.sqrt(m) * v, weight / weight.sum()
+
+
+def symmetric_matrix(J: np.ndarray, maps: np.ndarray) -> np.ndarray:
+    """Mean of a matrix over maps (k, r, r)."""
+    return np.asarray((maps.swapaxes(1, 2) @ J @ maps).mean(axis=0))
+
+
 def symmetric_pairs(pairs: np.ndarray, scale: np.ndarray, maps: np.ndarray) -> np.ndarray:
     """Products of entries (r, r, r, r) times a matrix on each side, their mean over maps."""
     S = maps @ scale

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-_CAP = 1e-6  # what is always missing to full overlap
+CAP = 1e-6  # what is always missing to full overlap: beyond, the posterior is a point
 _MEMORY = 4
 _FAR = 0.05  # leaps longer than this are looked at in the middle
 _CLOSER = 0.5  # what is missing in every direction where an approach may be steady
@@ -184,7 +184,7 @@ def within(M: np.ndarray) -> np.ndarray:
     symmetries would be lost that make the map cheap.
     """
     overlaps, Q = np.linalg.eigh((M + M.T) / 2)
-    return (Q * np.minimum(_merged(overlaps), 1 - _CAP)) @ Q.T
+    return (Q * np.minimum(_merged(overlaps), 1 - CAP)) @ Q.T
 
 
 def _merged(overlaps: np.ndarray) -> np.ndarray:
@@ -207,7 +207,7 @@ def _is_short(M: np.ndarray, far: np.ndarray, *, left: float = 0.5) -> bool:
     r, before, after = len(M), np.trace(M), np.trace(far)
     if not (before / 2 <= after <= 2 * before and r - after <= 2 * (r - before)):
         return False
-    return float(np.linalg.eigvalsh(np.eye(r) - far - left * (np.eye(r) - M))[0]) >= -_CAP
+    return float(np.linalg.eigvalsh(np.eye(r) - far - left * (np.eye(r) - M))[0]) >= -CAP
 
 
 def _left(past: list[tuple[np.ndarray, np.ndarray]]) -> float:
@@ -237,7 +237,7 @@ def _smallest_share(M: np.ndarray, R: np.ndarray) -> float:
     0.1
     """
     overlaps, Q = np.linalg.eigh(M)
-    kept = 1 - overlaps > 2 * _CAP
+    kept = 1 - overlaps > 2 * CAP
     unit = Q[:, kept] / np.sqrt(1 - overlaps[kept])
     return float(np.linalg.eigvalsh(unit.T @ R @ unit).min(initial=1.0))
 
@@ -245,7 +245,7 @@ def _smallest_share(M: np.ndarray, R: np.ndarray) -> float:
 def _room(M: np.ndarray) -> float:
     """Ten times what is missing to full overlap, at most 1; directions at the cap do not count."""
     missing = 1 - np.linalg.eigvalsh(M)
-    return min(1.0, 10 * float(missing[missing > 2 * _CAP].min(initial=1.0)))
+    return min(1.0, 10 * float(missing[missing > 2 * CAP].min(initial=1.0)))
 
 
 def _size(R: np.ndarray) -> float:

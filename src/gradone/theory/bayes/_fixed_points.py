@@ -1,4 +1,21 @@
-"""Fixed points of state evolution, stage by stage, with their errors."""
+r"""Fixed points of state evolution, stage by stage, with their errors.
+
+The overlap matrix M of Bayes-AMP has a dynamics of its own.
+
+With the posterior channel at :math:`\omega \sim N(0, M)`, :math:`V = I - M`,
+
+.. math:: J(M) = \mathbb{E}_\omega \sum_y Z\, g_{out} g_{out}^\top, \qquad
+          M \leftarrow \alpha J (I + \alpha J)^{-1}.                                        [SE-1]
+
+A direction that carries no overlap yet grows if the map is unstable there: with
+:math:`G = \mathbb{E}[z_\perp z_\perp^\top - I \mid y, \omega]`,
+
+.. math:: K \leftarrow \alpha F_M(K), \qquad F_M(K) = \mathbb{E}_{\omega, y}[G K G].        [SE-2]
+
+Its derivative elsewhere has the same form, with :math:`\partial_\omega g_{out}` in place of G:
+
+.. math:: K \leftarrow \alpha (I - M)\, \mathbb{E}[\partial g\, K\, \partial g]\, (I - M).  [SE-4]
+"""
 
 from __future__ import annotations
 
@@ -12,9 +29,8 @@ from ...channels.averages.moments import PERFECT, Averages, matrix_power, total
 from ...channels.rules import channel_averages
 from ...targets.rotations import symmetric_basis
 from ...targets.target import Target
-from ._climb import Climb, climb
+from ._climb import CAP, Climb, climb
 from ._enclosure import enclosure
-from ._state_evolution import overlap_step
 
 UNLEARNED = 1e-4  # overlaps below it belong to directions that are not learned
 TOLERANCE = 1e-7  # of a finished fixed point
@@ -320,6 +336,13 @@ class StateEvolution:
         return alpha * np.einsum("ajk,ijkl,bil->ba", basis, self.channel.responses(M), inner)
 
 
+def overlap_step(J: np.ndarray, alpha: float) -> np.ndarray:
+    r"""New overlap matrix :math:`\alpha J (I + \alpha J)^{-1}` of [SE-1], kept within [0, I)."""
+    information, Q = np.linalg.eigh(alpha * J)
+    information = np.maximum(information, 0.0)
+    return (Q * np.minimum(information / (1 + information), 1 - CAP)) @ Q.T
+
+
 def _updated(derivative: np.ndarray, step: np.ndarray, change: np.ndarray) -> np.ndarray:
     """Derivative that tells, along a step, what the map itself has done (Broyden)."""
     return derivative + np.outer(change - derivative @ step, step) / (step @ step)
@@ -348,7 +371,7 @@ def _inside(M: np.ndarray) -> np.ndarray:
     overlaps, Q = np.linalg.eigh((M + M.T) / 2)
     if overlaps[0] >= 0 and overlaps[-1] < PERFECT:
         return (M + M.T) / 2
-    return (Q * overlaps.clip(0.0, 1 - 1e-6)) @ Q.T
+    return (Q * overlaps.clip(0.0, 1 - CAP)) @ Q.T
 
 
 def _without_unlearned(M: np.ndarray) -> np.ndarray:
