@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-
 ROOT = Path(__file__).parents[1]
 
 
