@@ -3,6 +3,7 @@
 from gradone.report.curves import fineness
 
 FEWEST = {"theory": 5, "simulation": 3}  # points of a curve, whatever the budget
+LIMIT = ("Plateaus in the limit", "simulation")  # the picture of what no simulation can be
 
 
 def shortcomings(study):
@@ -21,10 +22,13 @@ def shortcomings(study):
     panels = study.panels
     if not panels:
         found.append("no picture")
-    found += [f"{panel.title} is empty" for panel in panels if not drawn(panel.chart)]
+    for panel in panels:
+        for kind, face in (("line", "theory"), ("points", "simulation")):
+            if longest(panel.chart, kind) < FEWEST[face] and (panel.title, face) != LIMIT:
+                found.append(f"{panel.title} has no {face}")
     return found
 
 
-def drawn(chart):
-    """Whether a chart has a curve, apart from the lines that mark a level."""
-    return any(len(one.x) > 2 and len(one.y) > 2 for one in chart.series)
+def longest(chart, kind):
+    """Points of the longest curve of a kind; lines that mark a level are of other kinds."""
+    return max((len(one.x) for one in chart.series if one.kind == kind), default=0)
