@@ -13,6 +13,7 @@ import pytest
 
 import gradone as gd
 from gradone.base.children import Outcome
+from gradone.experiments._common_quantities import common_quantities
 from gradone.report.curves import fineness
 from gradone.report.memory import remember
 from gradone.report.study import Study, plan_ahead, theories_at_plan
@@ -47,7 +48,7 @@ def test_the_plan_has_the_error_of_the_curve():
     plan_ahead(found)
     assert found.plan.row("Bayes-AMP").plateau is None
     curve = gd.predict(target, "bayes_amp", alpha=[4.0, 5.0])
-    found.outcomes["theory:bayes_amp"] = Outcome(answers={0: curve})
+    found.outcomes["theory:bayes_amp"] = Outcome(answers={0: common_quantities(curve, "alpha")})
     plan_ahead(found, theories_at_plan(found))
     error = found.plan.row("Bayes-AMP").plateau
     assert error.value == pytest.approx(curve.test_mse.values[1] - 0.1)

@@ -62,7 +62,9 @@ class BayesAMPCard(Algorithm):
         if found is None or not math.isfinite(excess):
             return row
         error = Estimate(max(excess, 0.0), float(found.test_mse_err), "iteration")
-        overlaps = ", ".join(f"{q:.2f}" for q in np.diag(found.overlap.values))
+        # A curve that was made to be compared with others has cosines in place of overlaps.
+        known = found.cosine2.values if "cosine2" in found else np.diag(found.overlap.values)
+        overlaps = ", ".join(f"{q:.2f}" for q in known)
         return replace(row, plateau=error, here=f"{row.here}, squared overlaps {overlaps}")
 
     def _point(self, case: Case) -> xr.Dataset | None:
