@@ -25,6 +25,7 @@ from ._moments import Moments
 from ._ridge_path import Readout, cross_fitted
 
 _FOLDS = 4
+_TOO_FAR = 6.0  # standard deviations from the law of the inputs at which it is another one
 
 
 class KnownFeatures(Protocol):
@@ -52,8 +53,8 @@ class Stage(Protocol[K]):
     def known(self, basis: np.ndarray, weights: np.ndarray, rng: np.random.Generator) -> K:
         """Functions of the directions found."""
 
-    def contradicted(self, X: np.ndarray, features: K, fit: Readout) -> bool:
-        """Whether the rows show that the moments of a fit are not what they should be."""
+    def gaps(self, X: np.ndarray, features: K, fit: Readout) -> np.ndarray:
+        """Numbers (n, any) whose means are 0 if the law of the inputs is what it should be."""
 
 
 @dataclass(frozen=True)
@@ -121,8 +122,11 @@ def corrected_moments(
             basis, weights = stage.find(others) if number or start else nothing
             features.append(stage.known(basis, weights, rng))
         fits, fitted, errors = cross_fitted(list(features), X, T, fold)
-        if not number and stage.contradicted(X, features[0], fits[0]):
-            break
+        if not number:
+            # Of rows that have chosen neither the directions nor the fit: others agree too well.
+            known = zip(rows, features, fits, strict=True)
+            if _far_from_zero([stage.gaps(X[mine], f, fit) for mine, f, fit in known]):
+                break
         parts = [
             _put_back(Moments.of(U, (T - fitted)[mine]), made, fit)
             for U, mine, made, fit in zip(lifted, rows, features, fits, strict=True)
@@ -131,6 +135,13 @@ def corrected_moments(
         share = errors / np.where(sizes > 0, sizes, 1.0)
         found = Corrected(Moments.joined(parts), [*found.shares, share], fits, fitted)
     return found
+
+
+def _far_from_zero(gaps: list[np.ndarray]) -> bool:
+    """Whether the mean of some column is too many standard deviations away from 0."""
+    pooled = np.concatenate(gaps)
+    limits = _TOO_FAR * pooled.std(axis=0) / np.sqrt(len(pooled))
+    return bool((abs(pooled.mean(axis=0)) > limits).any())
 
 
 def _put_back(left: Moments, features: KnownFeatures, fit: Readout) -> Moments:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,8 +17,8 @@ from ._selection import one_after_the_other
 ROUNDS = 5
 """Rounds of the correction."""
 
-_TOO_FAR = 6.0  # standard deviations from Gaussian moments at which the inputs are not Gaussian
 _LEAST_ROWS = 100
+_LEAST_VARIANCE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -55,20 +54,25 @@ class FirstStage:
         """Functions of the directions found."""
         return GaussianFeatures.of(basis, weights, rng)
 
-    def contradicted(self, X: np.ndarray, features: GaussianFeatures, fit: Readout) -> bool:
-        """Whether means of f (z^2 - 1) over the rows are not those of Gaussian inputs."""
+    def gaps(self, X: np.ndarray, features: GaussianFeatures, fit: Readout) -> np.ndarray:
+        """For each fit f with the moment M: f (z^T M z - tr M) - |M|^2, and f times the rest of u.
+
+        z are the coordinates along the directions, whitened once more: the whitening of all rows
+        has made the covariance of these depend on those that have chosen the directions. The rest
+        is the square of the other coordinates.
+        """
         basis = features.basis
-        Z = (X @ basis.T.astype(X.dtype)).astype(np.float64)
-        rest = np.einsum("nm,nm->n", X, X) - np.einsum("nk,nk->n", Z, Z)
-        squares = np.column_stack([Z**2 - 1, rest - rest.mean()])
-        outputs = fit(X)
+        along = (X @ basis.T.astype(X.dtype)).astype(np.float64)
+        rest = np.einsum("nm,nm->n", X, X) - np.einsum("nk,nk->n", along, along)
+        centred = along - along.mean(axis=0)
+        variances, principal = np.linalg.eigh(centred.T @ centred / len(X))
+        Z = centred @ (principal / np.sqrt(np.maximum(variances, _LEAST_VARIANCE))) @ principal.T
+        columns, outputs = [], fit((Z @ basis).astype(X.dtype))
         for f, c in zip((outputs - outputs.mean(axis=0)).T, fit.coefficients.T, strict=True):
-            exact = np.diagonal(basis @ features.moment(c) @ basis.T)
-            terms = f[:, None] * squares
-            gaps = terms.mean(axis=0) - np.append(exact, 0.0)
-            if (abs(gaps) > _TOO_FAR * terms.std(axis=0) / math.sqrt(len(X))).any():
-                return True
-        return False
+            M = basis @ features.moment(c) @ basis.T
+            bent = np.einsum("nk,nk->n", Z @ M, Z) - np.trace(M)
+            columns += [f * bent - np.sum(M**2), f * (rest - rest.mean())]
+        return np.column_stack(columns)
 
 
 @dataclass(frozen=True)

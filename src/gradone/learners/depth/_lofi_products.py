@@ -70,9 +70,9 @@ class ProductStage:
         rows /= np.linalg.norm(rows, axis=1, keepdims=True)
         return SyntheticFeatures(self, basis, rows, rng.uniform(-_REACH, _REACH, _RAMPS))
 
-    def contradicted(self, X: np.ndarray, features: SyntheticFeatures, fit: Readout) -> bool:
-        """Never: the stage below has looked at the law."""
-        return False
+    def gaps(self, X: np.ndarray, features: SyntheticFeatures, fit: Readout) -> np.ndarray:
+        """None (n, 0): the stage below has looked at the law."""
+        return np.zeros((len(X), 0))
 
     @cached_property
     def _lifted(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

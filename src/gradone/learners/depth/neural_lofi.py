@@ -137,7 +137,7 @@ class NeuralLoFi(FilterLearner, DeepLearner):
         layers_of,
     )
 
-    numerics = 2  # the kernel takes the place of filters only if it is better by more than chance
+    numerics = 3  # Gaussian inputs of many rows and columns are corrected as well
     _falls_back_on_kernel = True
     _refits = True
     _model: StackModel

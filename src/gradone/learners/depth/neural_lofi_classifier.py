@@ -114,6 +114,7 @@ class NeuralLoFiClassifier(FilterLearner, MarginLearner, BaseEstimator):
         lambda s: 3e9 + s.n * (2 * s.d**2 + 48 * 450**2 + 8 * s.readout_features**2),
         layers_of,
     )
+    numerics = 2  # Gaussian inputs of many rows and columns are corrected as well
     _scales: Scales
     _model: StackModel
 
