@@ -16,5 +16,6 @@ from ._figure import GalleryFigure as GalleryFigure
 from ._reproduce import Reproduction as Reproduction
 from ._reproduce import names as names
 from ._reproduce import reproduce as reproduce
+from ._verdict import SKIPPED as SKIPPED
 from ._verdict import Number as Number
 from ._verdict import Verdict as Verdict

@@ -9,12 +9,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from ..base.errors import BadData, did_you_mean
 from ..base.progress import Progress, watcher
 from ._memo import Memo, cpu_seconds
-from ._verdict import CORRECTED, FAILS, HOLDS, OPEN, Claimed, Verdict, compare
+from ._verdict import CORRECTED, FAILS, HOLDS, OPEN, SKIPPED, Claimed, Verdict, compare
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -52,6 +53,8 @@ class Entry:
         An error that the check must notice: wrong numbers, or arguments of something else.
     figure : str
         Figure of the gallery that draws it, if there is one.
+    needs : str
+        Package beyond those that gradone needs, without which the claim is not checked.
     why : str
         What stands behind a verdict that is not "holds".
     """
@@ -72,6 +75,7 @@ class Entry:
     planted: Claimed = field(default_factory=dict)
     planted_of: Mapping[str, Any] = field(default_factory=dict)
     figure: str = ""
+    needs: str = ""
     why: str = ""
 
     def measure(self, memo: Memo | None = None) -> xr.Dataset:
@@ -94,6 +98,8 @@ class Entry:
         """Whether the claim holds here: measured, then judged."""
         if not self.check:
             return Verdict(self.name, OPEN)
+        if self.needs and find_spec(self.needs) is None:
+            return Verdict(self.name, SKIPPED)
         start, before = cpu_seconds(), memo.seconds if memo else 0.0
         made = self.judge(self.measure(memo))
         remembered = memo.seconds - before if memo else 0.0

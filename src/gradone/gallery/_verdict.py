@@ -17,6 +17,7 @@ HOLDS = "holds"
 CORRECTED = "holds with a correction"
 FAILS = "does not hold at these sizes"
 OPEN = "open"
+SKIPPED = "not checked: a package is missing"
 
 _STANDARD_ERRORS = 2.0  # half-width of a 99 % interval to five standard errors
 
@@ -161,8 +162,8 @@ class Verdict:
     claim : str
         Name of the claim.
     word : str
-        ``"holds"``, ``"holds with a correction"``, ``"does not hold at these sizes"`` or
-        ``"open"``.
+        ``"holds"``, ``"holds with a correction"``, ``"does not hold at these sizes"``,
+        ``"open"``, or ``"not checked: a package is missing"``.
     numbers : tuple of Number
         The measured numbers beside the claimed ones, or beside the corrected ones.
     seconds : float

@@ -12,6 +12,7 @@ from ...analysis.depth import checklist, energies, plateau, random_bias_energies
 from ...targets.hierarchical import Might, QuadraticForms, Sight
 from ...theory import first_stage, first_stage_threshold, gram_levels
 from .._verdict import found, mean_of
+from .depth_branches import measured as branches_measured
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -155,3 +156,77 @@ def _grown(share: np.ndarray, steps: int) -> np.ndarray:
     safe = np.maximum(share, 1e-12)
     grown: np.ndarray = (1 - (1 - safe) ** steps) / safe
     return grown
+
+
+def depths_on_samples(case: str, n: int, d: int, replicates: int) -> xr.Dataset:
+    """Errors of networks of two to four layers, divided by those of one layer less.
+
+    A kernel stands below two layers.
+    """
+    names = ("kernel", "two", "three", "four") if case == "tree" else ("kernel", "two", "three")
+    runs = {
+        name: branches_measured(case, name, n, d, replicates).excess_mse.values for name in names
+    }
+    pairs = zip(names[1:], names[:-1], strict=True)
+    return found(**{f"{up}_over_{low}": mean_of(runs[up] / runs[low]) for up, low in pairs})
+
+
+def order_of_layers(d: int, kappas: list[float], replicates: int) -> xr.Dataset:
+    """By how much log n/log d of half the feature exceeds that of half the directions."""
+    from .depth_overlaps import measured
+
+    runs = [measured(kappa, d, replicates) for kappa in kappas]
+    delays = []
+    for replicate in range(replicates):
+        halves = [
+            float(np.interp(0.5, [run[name].values[replicate] for run in runs], kappas))
+            for name in ("row_overlap2", "feature_overlap2")
+        ]
+        delays.append(halves[1] - halves[0])
+    return found(delay=mean_of(delays))
+
+
+def conjugate_spectrum(q: int, n: int, replicates: int) -> xr.Dataset:
+    """Eigenvalues of the kernel of relu features of rows in q dimensions, by plain NumPy.
+
+    ``first`` and ``second`` are the means of the levels of degree one and two, ``gap`` the ratio of
+    the last eigenvalue of degree two to the next one.
+    """
+    count = q * (q + 1) // 2
+    rows: list[tuple[float, float, float]] = []
+    for seed in range(replicates):
+        rng = np.random.default_rng([seed, q])
+        W = rng.standard_normal((n, q))
+        W /= np.linalg.norm(W, axis=1, keepdims=True)
+        features = np.maximum(rng.standard_normal((n, q)) @ W.T + rng.uniform(-1, 1, n), 0)
+        values = np.linalg.eigvalsh(features @ features.T / n**2)[::-1]
+        # After the constant come q values of degree one; the radial quadratic is one of `count`.
+        second = values[1 + q : 1 + q + count]
+        after = values[1 + q + count]
+        rows.append((values[1 : 1 + q].mean(), second.mean(), second[-1] / after))
+    first, middle, gap = np.array(rows).T
+    return found(first=mean_of(first), second=mean_of(middle), gap=mean_of(gap))
+
+
+def radial(d: int, ratio: int, replicates: int) -> xr.Dataset:
+    """Errors of the relu kernel on two quadratic forms with n = ratio d, as shares of variance.
+
+    By plain NumPy: the squared norm, and a form with as many signs + as -.
+    """
+    n, ridge, runs = ratio * d, 0.01, []
+    for seed in range(replicates):
+        X = np.random.default_rng([seed, d]).standard_normal((n + 2000, d))
+        norms = np.linalg.norm(X, axis=1)
+        cosines = np.clip(X @ X[:n].T / np.outer(norms, norms[:n]), -1, 1)
+        angles = np.sqrt(1 - cosines**2) + cosines * (np.pi - np.arccos(cosines))
+        K = np.outer(norms, norms[:n]) / d * angles / (2 * np.pi)
+        K = K - K.mean(1)[:, None] - K[:n].mean(0) + K[:n].mean()  # an intercept without penalty
+        shares = []
+        for signs in (np.ones(d), np.resize([1.0, -1.0], d)):
+            y = (X**2 - 1) @ signs / np.sqrt(2 * d)
+            weights = np.linalg.solve(K[:n] + ridge * np.eye(n), y[:n] - y[:n].mean())
+            wrong = K[n:] @ weights + y[:n].mean() - y[n:]
+            shares.append(np.mean(wrong**2) / np.var(y[n:]))
+        runs.append(shares)
+    norm, balanced = np.array(runs).T
+    return found(norm=mean_of(norm), balanced=mean_of(balanced))

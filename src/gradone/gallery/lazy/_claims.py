@@ -195,3 +195,14 @@ def digits(features: str, n: int, ridge: float = 1.0) -> xr.Dataset:
         fit = Ridge(alpha=ridge).fit(X[rows], labels[rows])
         errors.append(np.mean((fit.predict(X) - labels) ** 2))
     return found(ratio=mean_of(np.array(errors) / theory))
+
+
+def images(
+    name: str, features: str, n: int, most: int, replicates: int, ridge: float = 0.1
+) -> xr.Dataset:
+    """Error of fits to n images, divided by the prediction from the covariance of all of them."""
+    from .image_learning_curves import measured, predicted
+
+    theory = predicted(name, features, [n], most, ridge).test_mse.item()
+    runs = measured(name, features, [n], most, replicates, ridge).test_mse.values[0]
+    return found(ratio=mean_of(runs / theory))

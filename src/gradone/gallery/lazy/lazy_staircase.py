@@ -34,13 +34,15 @@ REPLICATES = {"small": 6, "paper": 40}
 COLORS = dict(zip(DIMENSIONS, ordered_colors(4), strict=False))
 
 
-def errors(d: int, n: int, width: int | None, replicates: int) -> xr.Dataset:
+def errors(
+    d: int, n: int, width: int | None, replicates: int, text: str = TARGET
+) -> xr.Dataset:
     """Test errors of the kernel, or of random features, on inputs uniform on the sphere.
 
     The theory at finite dimension is that of the sphere; Gaussian inputs have fluctuating norms
     besides, which at d = 30 still matter.
     """
-    target, found = Target(TARGET), []
+    target, found = Target(text), []
     options: dict[str, Any] = {"activation": ACTIVATION, "ridge": RIDGE, "standardize": False}
     learner: Any
     for replicate in range(replicates):
@@ -66,7 +68,7 @@ def errors(d: int, n: int, width: int | None, replicates: int) -> xr.Dataset:
         },
         {"n": [n], "width": [width or 0], "replicate": np.arange(replicates)},
         source=f"simulation:{name}",
-        target=TARGET,
+        target=text,
         params={"d": d, "activation": ACTIVATION, "ridge": RIDGE},
         seed=0,
     )
@@ -124,7 +126,7 @@ class LazyStaircase(GalleryFigure):
             theory = data[f"theory {d}"]
             lines.append(line(f"$d={d}$", theory.kappa, theory.excess_mse, color=COLORS[d]))
             if d in SAMPLES:
-                dots.append(points("", *_points(data[f"kernel {d}"], "n", d), color=COLORS[d]))
+                dots.append(points("", *points_of(data[f"kernel {d}"], "n", d), color=COLORS[d]))
         left = Chart(
             "kernel ridge regression",
             Axis(r"$\log n/\log d$", range=(0.4, 3.6)),
@@ -139,7 +141,7 @@ class LazyStaircase(GalleryFigure):
             y,
             (
                 line("$d=30$", np.log(theory.width) / place, theory.excess_mse, color=COLORS[30]),
-                points("simulation", *_points(data["features"], "width", 30), color=COLORS[30]),
+                points("simulation", *points_of(data["features"], "width", 30), color=COLORS[30]),
             ),
             legend="lower left",
         )
@@ -168,7 +170,7 @@ class LazyStaircase(GalleryFigure):
             *(
                 agrees(
                     f"kernel ridge regression follows the theory at d = {d}",
-                    _points(data[f"kernel {d}"], "n", d),
+                    points_of(data[f"kernel {d}"], "n", d),
                     (data[f"theory {d}"].kappa, data[f"theory {d}"].excess_mse),
                     slack=1 / d,
                     relative=0.05,
@@ -177,7 +179,7 @@ class LazyStaircase(GalleryFigure):
             ),
             agrees(
                 "random features follow the theory in their width",
-                _points(data["features"], "width", 30),
+                points_of(data["features"], "width", 30),
                 (np.log(theory.width) / np.log(30), theory.excess_mse),
                 slack=1 / 30,
                 relative=0.05,
@@ -185,7 +187,7 @@ class LazyStaircase(GalleryFigure):
         ]
 
 
-def _points(runs: xr.Dataset, axis: str, d: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def points_of(runs: xr.Dataset, axis: str, d: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Exponents, mean test errors and their standard errors."""
     values = runs.test_mse.transpose(axis, "replicate", ...).values.squeeze(-1)
     return np.log(runs[axis].values) / np.log(d), *mean_and_error(values, axis=1)

@@ -80,16 +80,16 @@ def escape_exponent(sizes: list[int], replicates: int = 24, **setting: Any) -> x
     return found(exponent=slope_of(np.log(sizes), medians))
 
 
-def reaches(target: str, d: int, time: float, gamma: float, **setting: Any) -> xr.Dataset:
-    """Mean recovery of each direction at the end of runs of the engine."""
-    if "rho" in setting:
-        setting["inner_step_size"] = setting.pop("rho") / d
-    steps = round(time * d)
-    run = sgd(
-        target, d=d, steps=steps, step_size=gamma / d, record=[steps], progress=False, **setting
-    )
-    last = run.recovery.isel(step=-1).transpose("replicate", "direction").values
-    return found(**{f"z{k + 1}": mean_of(last[:, k]) for k in range(last.shape[1])})
+def climbed(problems: dict[str, str], d: int, replicates: int) -> xr.Dataset:
+    """Recovery of z1, and of z2 and z3 together, at the end of runs of the two staircases."""
+    from ..bayes.standard_and_grand_staircase import groups, simulated
+
+    numbers = {}
+    for name, problem in problems.items():
+        last = groups(simulated(problem, d, replicates)).recovery.isel(step=-1)
+        values = last.transpose("replicate", "direction").values
+        numbers |= {f"{name}_z1": mean_of(values[:, 0]), f"{name}_pair": mean_of(values[:, 1])}
+    return found(**numbers)
 
 
 def reuse(target: str, alpha: float, step_size: float, steps: int, **setting: Any) -> xr.Dataset:
