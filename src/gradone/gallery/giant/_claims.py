@@ -78,11 +78,12 @@ def hidden_quadratic(sizes: list[int], ratio: float = 8.0, replicates: int = 8) 
     return found(**{name: slope_of(np.log(sizes), means) for name, means in logs.items()})
 
 
-def spike(target: str, noise: float = 0.0, **setting: Any) -> xr.Dataset:
-    """Outlier of the first gradient: singular value, alignment, threshold of the step."""
-    curve = predict(Target(target, noise=noise), "gradient_spike", **setting)
-    names = ("singular_value", "cosine2", "threshold")
-    return found(**{name: float(curve[name].values.flat[0]) for name in names if name in curve})
+def spike(step_size: float, d: int, replicates: int) -> xr.Dataset:
+    """Outlier of the weights after a step on samples: singular value and alignment."""
+    from .gradient_spike import measured
+
+    runs = measured(step_size, d, replicates)
+    return found(**{name: mean_of(runs[name].values) for name in ("singular_value", "cosine2")})
 
 
 def one_step(target: str, noise: float = 0.0, **setting: Any) -> xr.Dataset:
@@ -203,14 +204,24 @@ def several_steps_run(target: str, d: int, n: int, steps: int, **setting: Any) -
     return found(**{f"z{k + 1}": mean_of(table[:, k]) for k in range(table.shape[1])})
 
 
-def leap_transition(target: str, d: int, powers: list[float], **setting: Any) -> xr.Dataset:
-    """Overlap of neurons with the subspace after one step with n = d**power samples."""
-    n = [round(d**power) for power in powers]
-    curve = first_step_overlap(target, d=d, n=n, **setting)
-    overlaps = curve.subspace_overlap.values.ravel()
-    return found(
-        **{f"at_{p:g}".replace(".", "_"): float(m) for p, m in zip(powers, overlaps, strict=True)}
-    )
+def leap_transition(d: int, powers: list[float], step_size: float, replicates: int) -> xr.Dataset:
+    """Overlap of 64 relu neurons with both directions of He2(z1)/2 + z1*z2 after one step.
+
+    By plain products of matrices, with n = d**power samples and a step of sqrt(d) times its size.
+    """
+    numbers = {}
+    for power in powers:
+        n, overlaps = round(d**power), []
+        for seed in range(replicates):
+            rng = np.random.default_rng([seed, n])
+            W, X = rng.standard_normal((64, d)), rng.standard_normal((n, d))
+            W /= np.linalg.norm(W, axis=1, keepdims=True)
+            y = (X[:, 0] ** 2 - 1) / 2 + X[:, 0] * X[:, 1]
+            gradient = ((X @ W.T > 0) * y[:, None]).T @ X / n
+            moved = W + step_size * np.sqrt(d) * rng.choice([-1, 1], (64, 1)) * gradient
+            overlaps.append(np.sqrt(np.sum(moved[:, :2] ** 2) / np.sum(moved**2)))
+        numbers[f"at_{power:g}".replace(".", "_")] = mean_of(overlaps)
+    return found(**numbers)
 
 
 def correlation_queries(d: int, order: int, queries: float) -> xr.Dataset:
@@ -238,13 +249,6 @@ def conditional_coefficients(activation: str, u: float, **setting: Any) -> xr.Da
     one = conditional_equivalent(activation, u, **setting).isel(u=0)
     names = ("mu_0", "mu_1", "mu_star")
     return found(**{name: Estimate(one[name].item(), one[f"{name}_err"].item()) for name in names})
-
-
-def several_directions(target: str, **setting: Any) -> xr.Dataset:
-    """Test error after one step on a target of several directions, from theory."""
-    curve = predict(target, "one_step", **setting)
-    value, error = curve.test_mse.item(), curve.test_mse_err.item()
-    return found(test_mse=Estimate(value, error), alignment=curve.alignment.item())
 
 
 def surrogates(readout_ratio: float, d: int, replicates: int = 16) -> xr.Dataset:

@@ -206,3 +206,25 @@ def images(
     theory = predicted(name, features, [n], most, ridge).test_mse.item()
     runs = measured(name, features, [n], most, replicates, ridge).test_mse.values[0]
     return found(ratio=mean_of(runs / theory))
+
+
+def logistic_run(
+    d: int, alpha: float, width_ratio: float, ridge: float, replicates: int
+) -> xr.Dataset:
+    """Share of wrong labels of scikit-learn's logistic regression on random features erf(<w, x>).
+
+    Labels are signs of z1 + z2/2.
+    """
+    from scipy.special import erf
+    from sklearn.linear_model import LogisticRegression
+
+    n, width, errors = round(alpha * d), round(width_ratio * d), []
+    for seed in range(replicates):
+        rng = np.random.default_rng([seed, d])
+        W = rng.standard_normal((d, width)) / np.sqrt(d)
+        X = rng.standard_normal((n + 8000, d))
+        features, y = erf(X @ W) / np.sqrt(width), np.sign(X[:, 0] + X[:, 1] / 2)
+        fit = LogisticRegression(C=1 / ridge, fit_intercept=False, tol=1e-6, max_iter=1000)
+        fit.fit(features[:n], y[:n])
+        errors.append(np.mean(fit.predict(features[n:]) != y[n:]))
+    return found(zero_one_error=mean_of(errors))

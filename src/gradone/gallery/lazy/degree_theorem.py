@@ -1,4 +1,4 @@
-"""Figure: a kernel learns the polynomials of degree kappa from d^kappa samples, on three targets."""
+"""Figure: from d^kappa samples a kernel learns the polynomials of degree kappa; three targets."""
 
 from __future__ import annotations
 

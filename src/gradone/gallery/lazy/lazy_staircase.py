@@ -34,9 +34,7 @@ REPLICATES = {"small": 6, "paper": 40}
 COLORS = dict(zip(DIMENSIONS, ordered_colors(4), strict=False))
 
 
-def errors(
-    d: int, n: int, width: int | None, replicates: int, text: str = TARGET
-) -> xr.Dataset:
+def errors(d: int, n: int, width: int | None, replicates: int, text: str = TARGET) -> xr.Dataset:
     """Test errors of the kernel, or of random features, on inputs uniform on the sphere.
 
     The theory at finite dimension is that of the sphere; Gaussian inputs have fluctuating norms

@@ -205,3 +205,43 @@ def _momentum_rate(gamma: np.ndarray, kappa: np.ndarray, K: float, V: float) -> 
     s = kappa / 2 * (np.sqrt(1 + 2 * gamma**2 * V / kappa) - 1)
     rate: np.ndarray = np.sqrt((kappa - s) ** 2 / 4 + gamma * kappa * K) - (kappa + s) / 2
     return rate
+
+
+def plain_sgd(
+    target: str, d: int, time: list[float], replicates: int, activation: str = "relu",
+    gamma: float = 0.1, rho: float = 0.0, noise: float = 0.0, readout: float = 1.0,
+    start: list[list[float]] | None = None,
+) -> xr.Dataset:  # fmt: skip
+    """First overlap of neurons in d dimensions by plain NumPy: one sample for each step.
+
+    The rows of all replicates move at once. They start with the overlaps `start` with the
+    directions and norm one; `rho` is the step of the look ahead of the extra-gradient rule.
+    """
+    from scipy.special import erf
+
+    known = Target(target)
+    M = np.zeros((1, known.r)) if start is None else np.array(start)
+    rng, width = np.random.default_rng([d, replicates]), len(M)
+    rest = rng.standard_normal((replicates, width, d - known.r))
+    rest = np.linalg.qr(rest.swapaxes(1, 2))[0].swapaxes(1, 2)
+    rest = np.linalg.cholesky(np.eye(width) - M @ M.T) @ rest
+    W = np.concatenate([np.broadcast_to(M, (replicates, *M.shape)), rest], axis=2)
+
+    def push(preactivations: np.ndarray, y: np.ndarray) -> np.ndarray:
+        if activation == "relu":
+            values, slopes = np.maximum(preactivations, 0), (preactivations > 0).astype(float)
+        else:  # erf(z/sqrt(2))
+            values = erf(preactivations / np.sqrt(2))
+            slopes = np.sqrt(2 / np.pi) * np.exp(-(preactivations**2) / 2)
+        return readout * (y - readout * values.sum(1))[:, None] * slopes
+
+    numbers, ends = {}, {round(tau * d): tau for tau in time}
+    for step in range(1, max(ends) + 1):
+        x = rng.standard_normal((replicates, d))
+        y = known(x[:, : known.r]) + np.sqrt(noise) * rng.standard_normal(replicates)
+        before = np.einsum("rwd,rd->rw", W, x)
+        ahead = before + rho / d * push(before, y) * np.sum(x**2, axis=1)[:, None]
+        W += gamma / d * push(ahead, y)[:, :, None] * x[:, None, :]
+        if step in ends:
+            numbers[f"m_{ends[step]:g}"] = mean_of(W[:, 0, 0])
+    return found(**numbers)
