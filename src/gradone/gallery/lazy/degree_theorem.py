@@ -73,7 +73,7 @@ class DegreeTheorem(GalleryFigure):
             limit = data[f"limit {text}"]
             series = [
                 line(
-                    r"theory, $d\to\infty$", limit.kappa, limit.excess_mse,
+                    r"theory, limit", limit.kappa, limit.excess_mse,
                     color="black", dash="dot", width=1.1,
                 )
             ]  # fmt: skip
@@ -86,7 +86,8 @@ class DegreeTheorem(GalleryFigure):
             series.append(points(f"simulation, $d={D}$", *dots, color="blue"))
             x = Axis(r"$\kappa=\log n/\log d$", range=(0.4, 3.6))
             y = Axis(r"test error $\mathbb{E}(y-\hat f)^2$", range=(0.0, None))
-            charts.append(Chart(title, x, y, tuple(series), legend="below"))
+            place = "none" if charts else "upper right"
+            charts.append(Chart(title, x, y, tuple(series), legend=place))
         return Panels(self.title, tuple(charts), self.sentence)
 
     def claims(self, data: Data) -> list[Claim]:

@@ -45,6 +45,16 @@ SETTINGS = {
     "ridge": Setting("too much ridge", 0.3, 1.0),
     "noise": Setting("too little ridge", 1.2, 1.0),
 }
+# Region of the diagram to the exponents of ridge and width in its middle, and the height at which
+# its name is written there; slopes are measured between these sizes.
+REGIONS = {
+    "ridge, bias": (0.32, 0.75),
+    "ridge, noise": (1.05, 1.05),
+    "width, noise": (1.6, 0.7),
+    "width, bias": (1.3, 0.22),
+    "samples": (1.75, 1.1),
+}
+FAR = (1e8, 1e9)
 SIZES = {
     "small": ((50, 100, 200, 400, 800), 10),
     "paper": ((50, 100, 200, 400, 800, 1600, 3200), 50),
@@ -61,6 +71,22 @@ def theory(name: str, samples: list[int]) -> xr.Dataset:
         found.append(float(one.excess_mse.squeeze()))
     values = {"excess_mse": ("n", found), "excess_mse_err": ("n", np.zeros(len(found)))}
     return _curve(values, {"n": samples}, f"theory:random_feature_ridge {name}")
+
+
+def region_slopes() -> xr.Dataset:
+    """Slopes of the deterministic equivalents in the middle of each region of the diagram."""
+    levels = power_law(capacity=CAPACITY, source=SOURCE)
+    found = []
+    for decay, width in REGIONS.values():
+        errors = [
+            random_feature_ridge(
+                **levels, n=n, width=n**width, ridge=n ** (1 - decay), noise=NOISE
+            ).excess_mse.item()
+            for n in FAR
+        ]
+        found.append(-np.diff(np.log(errors))[0] / np.diff(np.log(FAR))[0])
+    values = {"rate": ("target", found), "rate_err": ("target", np.zeros(len(found)))}
+    return _curve(values, {"target": list(REGIONS)}, "measured:slopes")
 
 
 def simulation(name: str, n: int, replicates: int) -> xr.Dataset:
@@ -102,9 +128,10 @@ class ScalingLaws(GalleryFigure):
 
     title = r"Scaling laws of random features: $\eta_k=k^{-3/2}$, $r=0.4$, noise"
     sentence = (
-        "The error falls as a power of the number of samples whose exponent depends on how ridge "
-        "and width grow with it: the best rate needs the right ridge and no more than "
-        r"$n^{q^\star}$ neurons (dashed: predicted slopes; star: the cheapest optimum)."
+        "The exponent of the error depends on how ridge and width grow with the number of samples: "
+        r"the best rate needs the right ridge and no more than $n^{q^\star}$ neurons (star; "
+        "dashed: predicted slopes). Regions are named by what limits the error, with the slope "
+        "that was measured there."
     )
     cites = ("defilippis2024rfrr", "rudi2016rf")
     budget = {"small": 100.0, "paper": 3600.0}
@@ -120,6 +147,7 @@ class ScalingLaws(GalleryFigure):
             found[f"theory {name}"] = memo(theory, name, fine)
             runs = [memo(simulation, name, n, replicates) for n in samples]
             found[f"runs {name}"] = xr.concat(runs, dim="n")
+        found["slopes"] = memo(region_slopes)
         found["diagram"] = phase_diagram(
             capacity=CAPACITY,
             source=SOURCE,
@@ -152,7 +180,8 @@ class ScalingLaws(GalleryFigure):
             (*lines, *slopes, *dots, *notes),
             legend="below",
         )
-        return Panels(self.title, (left, _diagram(data["diagram"])), self.sentence)
+        right = _diagram(data["diagram"], data["slopes"])
+        return Panels(self.title, (left, right), self.sentence)
 
     def claims(self, data: Data) -> list[Claim]:
         """Slopes, their order, the place of the optimum, and the agreement with simulations."""
@@ -177,6 +206,16 @@ class ScalingLaws(GalleryFigure):
                     f"the slope is the predicted rate: {name}",
                     abs(slopes[name] - _rate(setting)) < 0.04,
                     f"{slopes[name]:.3f}, predicted {_rate(setting):.3f}",
+                )
+            )
+        for region, (decay, width) in REGIONS.items():
+            slope = float(data["slopes"].rate.sel(target=region))
+            rate = _rate(Setting(region, decay, width))
+            found.append(
+                Claim(
+                    f"the slope in the region '{region}' is that of its formula",
+                    abs(slope - rate) < 0.03,
+                    f"{slope:.3f}, predicted {rate:.3f}",
                 )
             )
         rate = data["diagram"].rate
@@ -205,20 +244,23 @@ def _points(runs: xr.Dataset) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return runs.n.values, *mean_and_error(runs.excess_mse.values, axis=1)
 
 
-def _diagram(found: xr.Dataset) -> Chart:
-    """Rates as colors, the borders of the regimes, and the settings of the other panel."""
+def _diagram(found: xr.Dataset, slopes: xr.Dataset) -> Chart:
+    """Rates as colors, the regions with their measured slopes, the settings of the other panel."""
     decays, widths = found.ridge_exponent, found.width_exponent
-    corner = CAPACITY
-    border = [
-        line("", [0, corner], [0, 1.0], color="black", dash="dash", width=0.9),
-        line("", [corner, corner], [1.0, 1.2], color="black", dash="dash", width=0.9),
-        line("", [corner, 2.0], [1.0, 1.0], color="black", dash="dash", width=0.9),
-    ]
+    corner, balance = CAPACITY, BEST.minimal_width_exponent
+    edges = (
+        ([0, corner], [0, 1.0]), ([corner, corner], [1.0, 1.2]), ([corner, 2.0], [1.0, 1.0]),
+        ([BEST.optimal_ridge_exponent] * 2, [balance, 1.2]),
+        ([BEST.optimal_ridge_exponent, 2.0], [balance] * 2),
+    )  # fmt: skip
+    border = [line("", x, y, color="black", dash="dash", width=0.9) for x, y in edges]
     words = [
-        points("", [0.45], [0.8], text=["limited by the ridge"], marker="none"),
-        points("", [1.45], [0.35], text=["limited by the width"], marker="none"),
-        points("", [1.75], [1.1], text=["by the samples"], marker="none", color="#FFFFFF"),
-    ]
+        points(
+            "", [x], [y], marker="none", color="#FFFFFF" if region == "samples" else "black",
+            text=[f"{region}: {float(slopes.rate.sel(target=region)):.2f}"],
+        )
+        for region, (x, y) in REGIONS.items()
+    ]  # fmt: skip
     marks = [
         points("", [one.ridge_exponent], [one.width_exponent], color=color, size=5.5)
         for one, color in zip(SETTINGS.values(), CYCLE, strict=False)
