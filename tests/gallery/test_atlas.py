@@ -5,6 +5,7 @@ import importlib
 import json
 import re
 import shlex
+from dataclasses import replace
 
 import click
 import pytest
@@ -18,7 +19,7 @@ from gradone.base.references import references
 from gradone.cli import app
 from gradone.experiments.store import Store
 from gradone.gallery import FIGURES, Entry, Number
-from gradone.gallery._verdict import CORRECTED, FAILS, HOLDS, OPEN, compare, found, mean_of
+from gradone.gallery._verdict import CORRECTED, FAILS, HOLDS, OPEN, SKIPPED, compare, found, mean_of
 
 runner = CliRunner()
 ATLAS = gd.atlas()
@@ -148,6 +149,16 @@ def test_the_planted_error_takes_the_place_of_the_claim_and_of_its_correction():
 
 def test_without_a_check_a_claim_is_open():
     assert Entry("depth", "x", "conjecture", "X.", "any", (), "gradone list").verdict().word == OPEN
+
+
+def test_a_claim_whose_package_is_missing_is_not_checked(monkeypatch, tmp_path):
+    entry = replace(ATLAS["parity-threshold"], needs="no_such_package")
+    assert entry.verdict().word == SKIPPED
+    monkeypatch.setitem(gd.gallery._atlas._table(), "parity-threshold", entry)
+    place = ["--check", "--store", str(tmp_path / "a.db")]
+    result = runner.invoke(app, ["atlas", "bayes", "parity-threshold", *place])
+    assert result.exit_code == 0, result.output
+    assert SKIPPED in result.stdout
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,210 @@
+"""Claimed numbers of the atlas, computed once more from their formulas with SciPy alone."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.optimize import brentq, minimize_scalar
+from scipy.special import erf, ndtr
+from scipy.stats import norm
+
+import gradone as gd
+
+ATLAS = gd.atlas()
+phi = norm.pdf
+
+
+def mean(f, *cuts):
+    """Gaussian mean of a function with kinks at the cuts."""
+    ends = (-12, *cuts, 12)
+    return sum(
+        quad(lambda z: f(z) * phi(z), a, b, epsabs=1e-13, epsrel=1e-12, limit=400)[0]
+        for a, b in zip(ends, ends[1:], strict=False)
+    )
+
+
+def claim(name):
+    """The numbers of a claim, with corrected ones in their place."""
+    entry = ATLAS[name]
+    return {**entry.claimed, **entry.corrected}
+
+
+def opening(moment, share):
+    """Threshold of a label of two values, one with this share and mean of z**2 - 1 over it."""
+    return 1 / (moment**2 * (1 / share + 1 / (1 - share)))
+
+
+def test_thresholds_of_binary_labels():
+    interval = opening(2 * phi(1), 2 * ndtr(-1))
+    assert claim("interval-threshold")["alpha_c"] == pytest.approx(interval, abs=1e-6)
+    growth = 1 / math.log(4 / interval)
+    assert claim("easy-iterations")["per_log_d"] == pytest.approx(growth, abs=1e-5)
+    assert claim("parity-threshold")["alpha_c"] == pytest.approx(math.pi**2 / 4, abs=1e-9)
+
+
+def test_threshold_of_noisy_phase_retrieval():
+    z = np.linspace(0, 7, 1401)
+    y = np.linspace(-2.5, 45, 4751)[:, None]
+    weights = 2 * phi(z) * (z[1] - z[0])
+    weights[0] /= 2
+    law = np.exp(-((y - z**2) ** 2) / 0.2) / math.sqrt(0.2 * math.pi)
+    share, moment = law @ weights, law @ (weights * (z**2 - 1))
+    rate = np.sum(moment**2 / np.maximum(share, 1e-300)) * (y[1, 0] - y[0, 0])
+    assert claim("noisy-phase-retrieval")["alpha_c"] == pytest.approx(1 / rate, abs=1e-5)
+
+
+def test_threshold_of_he4():
+    z = (np.arange(2_000_000) + 0.5) * 10 / 2_000_000
+    y = z**4 - 6 * z**2 + 3
+    root = np.sqrt(6 + y)
+    total, moment = np.zeros_like(z), np.zeros_like(z)
+    for sign in (-1, 1):
+        square = 3 + sign * root
+        x = np.sqrt(np.maximum(square, 0))
+        weight = np.where(square > 0, phi(x) / np.abs(4 * x**3 - 12 * x + 1e-300), 0.0)
+        total, moment = total + weight, moment + weight * (square - 1)
+    rate = np.sum(2 * phi(z) * (moment / total) ** 2) * (z[1] - z[0])
+    assert claim("he4-is-easy")["alpha_c"] == pytest.approx(1 / rate, abs=2e-5)
+
+
+FREQUENCY = 2.3
+NODES = np.polynomial.hermite_e.hermegauss(120)
+EDGES = np.pi / FREQUENCY * (np.arange(-12, 12) + 0.5)  # where the cosine changes its sign
+
+
+def plus(center, width):
+    """Probability that cos(2.3 z) > 0 for z of a Gaussian law."""
+    low, high = EDGES[1:-1:2], EDGES[2::2]
+    center = np.asarray(center)[:, None]
+    return (ndtr((high - center) / width) - ndtr((low - center) / width)).sum(1)
+
+
+def information(q):
+    """Mean of log P(y | projection) when the overlap is q."""
+    nodes, weights = NODES
+    up = plus(math.sqrt(q) * nodes, math.sqrt(1 - q))
+    parts = [p * np.log(np.maximum(p, 1e-300)) for p in (up, 1 - up)]
+    return float(weights @ (parts[0] + parts[1]) / weights.sum())
+
+
+def free_entropy(alpha, q):
+    """Free entropy of sign(cos(2.3 z)) over the overlap, against overlap zero."""
+    return 0.5 * (q + math.log(1 - q)) + alpha * (information(q) - information(0.0))
+
+
+def highest(alpha):
+    found = minimize_scalar(
+        lambda q: -free_entropy(alpha, q), bounds=(0.5, 0.999), method="bounded"
+    )
+    return found.x, -found.fun
+
+
+def test_the_hard_phase():
+    top, height = highest(3.0)
+    claimed = claim("potential-of-a-hard-phase")
+    assert claimed["overlap"] == pytest.approx(top, abs=0.01)
+    assert height > 0
+    limits = claim("limits-of-a-hard-phase")
+    equal = brentq(lambda alpha: highest(alpha)[1], 2.3, 3.0)
+    assert limits["alpha_it"] == pytest.approx(equal, abs=0.005)
+    # From nothing the overlap grows to the highest hill once no valley is before it.
+    q = np.linspace(0.05, 0.7, 66)
+    slopes = np.array([information(x + 1e-4) - information(x - 1e-4) for x in q]) / 2e-4
+    needed = q / (2 * (1 - q)) / slopes
+    assert limits["alpha_algorithmic"] == pytest.approx(needed.max(), abs=0.005)
+
+
+def test_weights_of_parities():
+    weight = 2 / math.pi
+    assert claim("parity-energies")["mse_2_5"] == pytest.approx(1 - weight**2, abs=1e-6)
+    assert claim("degree-theorem")["mse_3_5"] == pytest.approx(1 - weight**3, abs=1e-6)
+
+
+def test_kernels_and_moments():
+    t = 0.3
+    relu = (math.sqrt(1 - t * t) + t * (math.pi - math.acos(t))) / (2 * math.pi)
+    assert claim("arc-cosine-kernel")["kernel"] == pytest.approx(relu, abs=1e-6)
+    assert claim("arcsine-kernel")["kernel"] == pytest.approx(2 / math.pi * math.asin(t), abs=1e-6)
+    star = math.sqrt(0.25 - 1 / (2 * math.pi))
+    assert claim("moments-of-relu")["mu_star"] == pytest.approx(star, abs=1e-8)
+
+
+def test_pushes_on_he3():
+    def y(z):
+        return z**3 - 3 * z
+
+    cuts = (-math.sqrt(3), 0, math.sqrt(3))
+    # A neuron that knows nothing sees a positive preactivation with probability 1/2; the look
+    # ahead on the same sample moves it by rho y.
+    ahead = mean(lambda z: y(z) * z * min(0.5, ndtr(0.1 * y(z))), *cuts)
+    noise = mean(lambda z: y(z) ** 2 * min(0.5, ndtr(0.1 * y(z))), *cuts)
+    claimed = claim("he3-extragradient")
+    assert claimed["v"] == pytest.approx(ahead, abs=1e-6)
+    assert claimed["V"] == pytest.approx(noise, abs=1e-5)
+    normalized = mean(lambda z: np.sign(y(z)) * z / 2, *cuts)
+    assert claim("he3-normalized")["v"] == pytest.approx(normalized, abs=1e-5)
+    signs = normalized * math.sqrt(2 / math.pi)
+    assert claim("he3-signs")["v"] == pytest.approx(signs, abs=1e-5)
+
+
+def test_the_wait_at_a_saddle():
+    slope = 1 / (2 * phi(0))  # c_2 of relu is the density at zero; z1*z2 has the norm one
+    assert claim("mean-field-saddle")["slope"] == pytest.approx(slope, abs=1e-4)
+
+
+def test_coefficients_given_the_spike():
+    claimed = claim("conditional-gaussian-equivalence")
+    first, slope = erf(1 / math.sqrt(2)), 2 * phi(1)
+    assert claimed["mu_0"] == pytest.approx(first, abs=1e-9)
+    assert claimed["mu_1"] == pytest.approx(slope, abs=1e-9)
+    rest = math.sqrt(1 - first**2 - slope**2)
+    assert claimed["mu_star"] == pytest.approx(rest, abs=1e-7)
+
+
+def test_the_bound_on_correlation_queries():
+    d, order, queries = 10_000, 4, 1e8
+    claimed = claim("correlation-queries")["tolerance2"]
+    found = minimize_scalar(
+        lambda e: e**order + 2 * queries * math.exp(-(e**2) * d / 4), bounds=(1e-3, 1)
+    )
+    assert claimed == pytest.approx(found.fun, rel=0.05)
+
+
+def test_weights_of_the_learned_terms():
+    # Squared norms of the five terms: 1, 2, 2, 48 and 4.
+    one, quadratic, mixed, high, pair = 1, 2, 2, math.factorial(4) * 2, 4
+    linear, square = claim("learned-terms"), claim("learned-terms-quadratic")
+    total = one + quadratic + mixed + high + pair
+    assert [linear[f"T{t}_d1"] for t in (0, 1, 2, 3)] == [total - 1, total - 3, pair, 0]
+    assert [square[f"T{t}_d2"] for t in (0, 1, 2, 3)] == [total - 3, total - 5, 0, 0]
+
+
+def test_the_hidden_feature():
+    s = math.sqrt(2 / 3)  # He2/2 + He3/6 has the shares 3/4 and 1/4 of its variance
+    first = mean(lambda u: math.tanh(3 * s * u) * u)
+    null = mean(lambda u: math.tanh(3 * s * u) ** 2)
+    energies = claim("energies")
+    assert energies["degree_2"] == pytest.approx(0.75 * first**2, abs=1e-6)
+    assert energies["degree_3"] == pytest.approx(0.25 * first**2, abs=1e-6)
+    left = claim("plateaus")
+    assert left["lazy"] == pytest.approx(null, abs=6e-5)
+    assert left["two_layer"] == pytest.approx(null - first**2, abs=6e-5)
+    threshold = null / (2 * 0.75 * first**2)
+    assert claim("first-layer-threshold")["n_c"] == pytest.approx(threshold, abs=1e-5)
+
+
+def test_biases_of_a_relu():
+    coefficients = (
+        lambda b: b * ndtr(b) + phi(b),
+        ndtr,
+        phi,
+        lambda b: -b * phi(b),
+        lambda b: (b**2 - 1) * phi(b),
+    )
+    claimed = claim("random-biases")
+    for j, c in enumerate(coefficients):
+        value = quad(lambda b, c=c: c(b) ** 2 / 2, -1, 1)[0]
+        assert claimed[f"c{j}"] == pytest.approx(value, abs=1e-6)
+    assert claim("spikes-and-bulk")["first"] == pytest.approx(claimed["c1"] / 8, abs=1e-6)
+    assert ATLAS["gram-levels"].claimed["second"] == pytest.approx(claimed["c2"] / 64, abs=1e-6)
