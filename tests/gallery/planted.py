@@ -59,6 +59,7 @@ def powers(variable, power):
 
 PLANTED: Mapping[str, Callable] = {
     "amp-iterations": scaled("iterations", 2.0),
+    "depth-branches": scaled("excess_mse", 2.0, "simulation:three"),
     "digit-filters": scaled("ratio", 0.15, "simulation:"),
     "feature-spectrum": scaled("share_below", 0.9),
     "gradient-orientation": scaled("overlap", 1.2),

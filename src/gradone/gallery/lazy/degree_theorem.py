@@ -68,7 +68,7 @@ class DegreeTheorem(GalleryFigure):
 
     def draw(self, data: Data) -> Panels:
         """One panel for each target."""
-        charts = []
+        charts: list[Chart] = []
         for text, (title, _) in TARGETS.items():
             limit = data[f"limit {text}"]
             series = [
@@ -86,8 +86,9 @@ class DegreeTheorem(GalleryFigure):
             series.append(points(f"simulation, $d={D}$", *dots, color="blue"))
             x = Axis(r"$\kappa=\log n/\log d$", range=(0.4, 3.6))
             y = Axis(r"test error $\mathbb{E}(y-\hat f)^2$", range=(0.0, None))
-            place = "none" if charts else "upper right"
-            charts.append(Chart(title, x, y, tuple(series), legend=place))
+            charts.append(
+                Chart(title, x, y, tuple(series), legend="none" if charts else "upper right")
+            )
         return Panels(self.title, tuple(charts), self.sentence)
 
     def claims(self, data: Data) -> list[Claim]:

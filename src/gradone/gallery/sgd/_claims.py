@@ -84,7 +84,7 @@ def climbed(problems: dict[str, str], d: int, replicates: int) -> xr.Dataset:
     """Recovery of z1, and of z2 and z3 together, at the end of runs of the two staircases."""
     from ..bayes.standard_and_grand_staircase import groups, simulated
 
-    numbers = {}
+    numbers: dict[str, Estimate] = {}
     for name, problem in problems.items():
         last = groups(simulated(problem, d, replicates)).recovery.isel(step=-1)
         values = last.transpose("replicate", "direction").values
