@@ -138,9 +138,10 @@ class OneStepRisk(GalleryFigure):
                 x = theory.readout_ratio.values
                 y = theory.excess_mse.values.reshape(len(x))
                 series += [
-                    line(name, x, y, color=color),
+                    line(f"{name}, theory", x, y, color=color),
                     points("", READOUT_RATIOS, mean.values, error.values, color=color),
                 ]
+            series.append(points("simulation", [], [], color="gray"))
             title = "batch $n_0 = 20 d$" if panel == "steps" else "step $s = 3$"
             x_axis = Axis(r"samples of the readout per dimension $\alpha$", range=(0, 5))
             y_axis = Axis("excess risk", "log", (1e-3, 1))

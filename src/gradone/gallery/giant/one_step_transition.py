@@ -131,10 +131,11 @@ class OneStepTransition(GalleryFigure):
         series = []
         for (leap, case), color in zip(LEAPS.items(), ordered_colors(len(LEAPS)), strict=True):
             theory, (mean, error) = data[f"theory {leap}"], _averages(data, leap)
-            name, scale = f"$\\ell = {leap}$, $d = {case.d}$", math.log(case.d)
+            name, scale = f"$\\ell = {leap}$, $d = {case.d}$, theory", math.log(case.d)
             x = np.log(theory.n.values) / scale
             series.append(line(name, x, theory.subspace_overlap.values, color=color))
             series.append(points("", np.log(case.samples) / scale, mean, error, color=color))
+        series.append(points("simulation", [], [], color="gray"))
         return Chart(
             self.title,
             Axis(r"$\log n / \log d$"),

@@ -88,11 +88,12 @@ class OptimizerCoordinates(GalleryFigure):
         for rule, color in zip(RULES, colors, strict=True):
             theory, runs = data[f"theory {rule}"], data[f"simulation {rule}"]
             series += [
-                line(rule, theory.time.values, theory.overlap.values, color=color),
+                line(f"{rule}, limit", theory.time.values, theory.overlap.values, color=color),
                 points(
                     "", runs.time.values, runs.overlap.values, runs.overlap_err.values, color=color
                 ),
             ]
+        series.append(points("simulation", [], [], color="gray"))
         chain = data["effective signs"]
         series.append(
             points(

@@ -122,11 +122,12 @@ class OptimizerMomentum(GalleryFigure):
         for rule, color in zip(RULES, ordered_colors(len(RULES)), strict=True):
             theory, runs = data[f"theory {rule}"], data[f"simulation {rule}"]
             series += [
-                line(rule, theory.time.values, theory.overlap.values, color=color),
+                line(f"{rule}, limit", theory.time.values, theory.overlap.values, color=color),
                 points(
                     "", runs.time.values, runs.overlap.values, runs.overlap_err.values, color=color
                 ),
             ]
+        series.append(points("simulation", [], [], color="gray"))
         medians = []
         for (rule, shift), color in zip(
             {"plain": 0.97, "momentum 0.9": 1.03}.items(), ordered_colors(len(RULES)), strict=False
@@ -134,7 +135,9 @@ class OptimizerMomentum(GalleryFigure):
             runs = data[f"hard {rule}"]
             value = np.exp(runs["median"].values)
             error = value * runs.median_err.values
-            medians.append(points(rule, shift * runs.d.values, value, error, color=color))
+            medians.append(
+                points(f"{rule}, simulation", shift * runs.d.values, value, error, color=color)
+            )
         return Panels(
             self.title,
             (

@@ -163,13 +163,13 @@ class OptimizerSpike(GalleryFigure):
                     theory = data["theory sgd"]
                     series.append(
                         line(
-                            "SGD, all samples",
+                            "SGD, theory",
                             theory.eigenvalue.values,
                             theory[name].values,
                             color=color,
                         )
                     )
-                title = {"sgd": "SGD", "muon": "Muon"}[optimizer]
+                title = {"sgd": "SGD, simulation", "muon": "Muon, simulation"}[optimizer]
                 series.append(
                     points(
                         title, runs.eigenvalue.values, runs[name].values,
