@@ -208,3 +208,18 @@ def test_biases_of_a_relu():
         assert claimed[f"c{j}"] == pytest.approx(value, abs=1e-6)
     assert claim("spikes-and-bulk")["first"] == pytest.approx(claimed["c1"] / 8, abs=1e-6)
     assert ATLAS["gram-levels"].claimed["second"] == pytest.approx(claimed["c2"] / 64, abs=1e-6)
+
+
+def test_bounds_of_a_richer_basis():
+    x, weights = NODES
+    root = np.sqrt(weights / weights.sum())
+    means, slopes = [], []
+    for strength in (0.306, 1.233):
+        inner = strength * x[:, None] + x
+        means.append(np.tanh(inner) @ root**2)
+        slopes.append(x * (np.cosh(inner) ** -2 @ root**2))
+    claimed, label = claim("bounds-of-a-richer-basis"), np.sin(x) * root
+    for name, columns in (("upper", means), ("lower", means + slopes)):
+        basis = np.stack(columns, axis=1) * root[:, None]
+        left = label - basis @ np.linalg.lstsq(basis, label, rcond=None)[0]
+        assert claimed[name] == pytest.approx(float(left @ left), abs=1e-8)

@@ -128,7 +128,7 @@ def best_step(target: str, **setting: Any) -> xr.Dataset:
     return found(step_size=best.at, ridge=float(best.ridge), test_mse=best.test_mse)
 
 
-def bounds(target: str, activation: str, strength: float) -> xr.Dataset:
+def bounds(target: str, activation: str, strength: float | list[float]) -> xr.Dataset:
     """Bounds on the risk after a step on a large batch."""
     both = risk_bounds(target, activation, strength)
     return found(lower=both.lower, upper=both.upper)

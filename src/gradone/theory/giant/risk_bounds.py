@@ -2,6 +2,7 @@ r"""What no ridge readout after one step can beat, and what the best one does be
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +12,7 @@ from ...base.estimate import Estimate
 from ...targets.activation import Activation
 from ...targets.sampled import Sampled
 from ...targets.target import Target, as_target
+from .._inputs import number
 from ._one_direction import one_direction, one_direction_obstacle
 from ._one_step_spike import link_moments, read_activation
 from ._smeared import line_rule, reach, window
@@ -57,14 +59,18 @@ class BestNeuron:
         return 10 * self.error.value < self.beyond_linear
 
 
-def risk_bounds(target: Sampled | str, activation: Activation | str, spike: float) -> RiskBounds:
+def risk_bounds(
+    target: Sampled | str, activation: Activation | str, spike: float | Sequence[float]
+) -> RiskBounds:
     r"""Bounds on the risk of the best ridge readout for a spike along the target's direction.
 
     .. math:: \inf_b \mathbb{E}(g - b\mu_0)^2 \;\ge\; \inf_\lambda R \;\ge\;
               \inf_{b_1, b_2}\mathbb{E}(g - b_1\mu_0 - b_2\kappa\mu_1)^2                [OS-12]
 
     with :math:`\mu_0(\kappa) = \mathbb{E}_z\sigma(r\kappa+z)` and
-    :math:`\mu_1 = \mathbb{E}_z\sigma'(r\kappa+z)`: the limit of a large batch.
+    :math:`\mu_1 = \mathbb{E}_z\sigma'(r\kappa+z)`: the limit of a large batch. A second layer of
+    several values makes spikes of several strengths, and every one adds its functions to those
+    that are combined.
 
     Parameters
     ----------
@@ -72,8 +78,8 @@ def risk_bounds(target: Sampled | str, activation: Activation | str, spike: floa
         Target of one direction; its label noise does not count.
     activation : Activation or str
         Activation of the student.
-    spike : float
-        Strength r of the spike.
+    spike : float or sequence of float
+        Strength r of the spike; one for each value of the second layer.
 
     References
     ----------
@@ -84,9 +90,12 @@ def risk_bounds(target: Sampled | str, activation: Activation | str, spike: floa
     >>> bounds = risk_bounds("sin(z)", "tanh(z)", 0.9)
     >>> round(bounds.upper.value, 7), round(bounds.lower.value, 7)
     (0.0291049, 0.0016691)
+    >>> round(risk_bounds("sin(z)", "tanh(z)", [0.306, 1.233]).upper.value, 7)
+    0.0013256
     """
     target, activation = _one_direction(target), read_activation(activation)
-    fine, coarse = (_projections(target, activation, spike, level) for level in (_FINE, _COARSE))
+    spikes = [number("spike", one) for one in np.atleast_1d(spike)]
+    fine, coarse = (_projections(target, activation, spikes, level) for level in (_FINE, _COARSE))
     lower, upper = (
         Estimate(value, abs(value - other) + 1e-14, "quadrature")
         for value, other in zip(fine, coarse, strict=True)
@@ -151,16 +160,16 @@ def _one_direction(target: Sampled | str) -> Target:
 
 
 def _projections(
-    target: Target, activation: Activation, spike: float, level: int
+    target: Target, activation: Activation, spikes: list[float], level: int
 ) -> tuple[float, float]:
     """Errors of the best combinations of both functions, and of the first alone [OS-12]."""
     kappa, weights, g = _link(target, activation, level)
-    w = window(activation, spike * kappa, 1.0, level)
+    windows = [window(activation, spike * kappa, 1.0, level) for spike in spikes]
+    means, slopes = [w.mean for w in windows], [kappa * w.first for w in windows]
     root = np.sqrt(weights)
-    columns = np.column_stack([w.mean, kappa * w.first]) * root[:, None]
     errors = []
-    for count in (2, 1):
-        basis = columns[:, :count]
+    for columns in (means + slopes, means):
+        basis = np.column_stack(columns) * root[:, None]
         best = np.linalg.lstsq(basis, g * root, rcond=None)[0]
         errors.append(float(np.sum((g * root - basis @ best) ** 2)))
     return errors[0], errors[1]
