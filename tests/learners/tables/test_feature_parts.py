@@ -245,6 +245,16 @@ def test_calibration_recovers_logits():
     assert found.offsets[1] - found.offsets[0] == pytest.approx(-0.7, abs=0.12)
 
 
+def test_calibration_leaves_probabilities_as_they_are():
+    """Failed before, when only a multiple of the scores could be a logit: off by 0.12."""
+    rng = np.random.default_rng(0)
+    scores = rng.dirichlet([0.3, 0.3, 0.3], size=20000)
+    classes = (rng.uniform(size=(20000, 1)) > scores.cumsum(axis=1)).sum(axis=1)
+    found = calibrated(scores, classes, np.ones(20000))
+    fresh = rng.dirichlet([0.3, 0.3, 0.3], size=1000)
+    assert np.abs(np.exp(found(fresh)) - fresh).max() < 0.05
+
+
 # ---- trees, limits, intervals
 
 

@@ -25,16 +25,16 @@ class FeatureClassifier(ClassLearner, FeatureLearner):
     The classes as numbers 0 and 1 are fitted like the labels of :class:`FeatureRegressor`, one
     column for two classes, otherwise one for each. The scores :math:`s_c` are turned into
 
-    .. math:: P(c \mid x) \propto e^{t\, s_c(x) + b_c},    [FL-6]
+    .. math:: P(c \mid x) \propto \max(s_c(x), 0.01)^u\, e^{t\, s_c(x) + b_c},    [FL-6]
 
-    with t and b fitted to scores out of fold.
+    with t, u and b fitted to scores out of fold.
 
     Parameters
     ----------
     max_directions : int
         Most directions that are looked for.
     cv : "auto", int, splitter or iterable of splits
-        Folds that choose between the members. ``"auto"``: 5 below 600 rows, 3 below 6000, above
+        Folds that choose between the members. ``"auto"``: 5 below 300 rows, 3 below 6000, above
         that a fifth of the rows is held out once.
     members : sequence of str, optional
         Families that may take part: ``"linear"``, ``"kernel"``, ``"metric"``, ``"trees"`` (boosted

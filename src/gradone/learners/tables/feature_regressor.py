@@ -35,7 +35,7 @@ class FeatureRegressor(RegressorMixin, FeatureLearner):
     max_directions : int
         Most directions that are looked for.
     cv : "auto", int, splitter or iterable of splits
-        Folds that choose between the members. ``"auto"``: 5 below 600 rows, 3 below 6000, above
+        Folds that choose between the members. ``"auto"``: 5 below 300 rows, 3 below 6000, above
         that a fifth of the rows is held out once.
     members : sequence of str, optional
         Families that may take part: ``"linear"``, ``"kernel"``, ``"metric"``, ``"trees"`` (boosted

@@ -1,6 +1,8 @@
 r"""Probabilities of classes from scores, fitted to scores out of fold.
 
-.. math:: P(c \mid x) \propto e^{t\, s_c(x) + b_c}    [FL-6]
+.. math:: P(c \mid x) \propto \max(s_c(x), 0.01)^u\, e^{t\, s_c(x) + b_c}    [FL-6]
+
+Scores estimate probabilities: where they are right u = 1 and t = 0; t is for those that are not.
 """
 
 from __future__ import annotations
@@ -11,7 +13,8 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import log_softmax
 
-_PULL = 1e-3  # of t^2 in the mean loss: classes that are separated would make it infinite
+_LEAST = 0.01  # scores may be negative
+_PULL = 1e-3  # of t^2 and u^2 in the mean loss: classes that are separated would make it infinite
 
 
 @dataclass(frozen=True)
@@ -20,22 +23,28 @@ class Calibration:
 
     Parameters
     ----------
-    slope : float
-        t of [FL-6], at least 0: the order of scores is kept.
+    slope, power : float
+        t and u of [FL-6], at least 0: the order of scores is kept.
     offsets : ndarray (k,)
         b.
     """
 
     slope: float
+    power: float
     offsets: np.ndarray
 
     def __call__(self, scores: np.ndarray) -> np.ndarray:
         """Logarithms of the probabilities (n, k)."""
-        return np.asarray(log_softmax(self.slope * scores + self.offsets, axis=1))
+        logits = self.slope * scores + self.power * _logarithms(scores) + self.offsets
+        return np.asarray(log_softmax(logits, axis=1))
+
+
+def _logarithms(scores: np.ndarray) -> np.ndarray:
+    return np.asarray(np.log(np.maximum(scores, _LEAST)))
 
 
 def calibrated(scores: np.ndarray, classes: np.ndarray, weights: np.ndarray) -> Calibration:
-    """Slope and offsets with the largest likelihood.
+    """Slope, power and offsets with the largest likelihood.
 
     Parameters
     ----------
@@ -56,18 +65,17 @@ def calibrated(scores: np.ndarray, classes: np.ndarray, weights: np.ndarray) -> 
     """
     k = scores.shape[1]
     hot = classes[:, None] == np.arange(k)
-    shares = weights / weights.sum()
+    shares, columns = weights / weights.sum(), np.stack([scores, _logarithms(scores)])
+    pull = np.concatenate([[_PULL, _PULL], np.full(k, 1e-9)])
 
     def loss(parameters: np.ndarray) -> tuple[float, np.ndarray]:
-        slope, offsets = parameters[0], parameters[1:]
-        logs = log_softmax(slope * scores + offsets, axis=1)
+        logs = log_softmax(np.tensordot(parameters[:2], columns, 1) + parameters[2:], axis=1)
         excess = shares[:, None] * (np.exp(logs) - hot)
-        value = -float(shares @ logs[hot]) + 0.5 * _PULL * slope**2 + 0.5e-9 * offsets @ offsets
-        slopes = np.concatenate([[np.sum(excess * scores) + _PULL * slope], excess.sum(axis=0)])
-        slopes[1:] += 1e-9 * offsets
-        return value, slopes
+        value = -float(shares @ logs[hot]) + 0.5 * float(pull @ parameters**2)
+        slopes = np.concatenate([np.tensordot(columns, excess, 2), excess.sum(axis=0)])
+        return value, slopes + pull * parameters
 
-    start = np.concatenate([[1.0], np.log(np.maximum(shares @ hot, 1e-12))])
-    bounds = [(0.0, None)] + [(None, None)] * k
+    start = np.concatenate([[1.0, 0.0], np.log(np.maximum(shares @ hot, 1e-12))])
+    bounds = [(0.0, None)] * 2 + [(None, None)] * k
     found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, tol=1e-12)
-    return Calibration(float(found.x[0]), found.x[1:])
+    return Calibration(float(found.x[0]), float(found.x[1]), found.x[2:])

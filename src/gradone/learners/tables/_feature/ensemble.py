@@ -10,6 +10,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from .linear import fit_ridge
 from .members import Fitted, Member, Plan, fit_members, refitted
+from .proposals import kind
 from .rows import Rows, Splits
 from .stack import SIMPLE, Gain, Stack, gain, stacked
 from .watch import Watch
@@ -147,9 +148,20 @@ def _lessened(plan: Plan, fold: _Fold) -> tuple[Plan, bool]:
     if level.get("trees", 0.0) > _FAR * min(level.values()):
         families = tuple(f for f in families if f != "trees")
     stages = max(1, len(fitted.path))
-    search = replace(plan.search, most_stages=min(plan.search.most_stages, stages))
-    kernel, columns = fitted.kernel, fitted.columns
-    lessened = replace(plan, families=families, search=search, kernel=kernel, columns=columns)
+    search = replace(
+        plan.search,
+        most_stages=min(plan.search.most_stages, stages),
+        origins=frozenset(kind(stage["origin"]) for stage in fitted.path) or None,
+    )
+    metrics = [level.get(f"metric{t}", np.inf) for t in range(1, plan.effort.metrics + 1)]
+    lessened = replace(
+        plan,
+        families=families,
+        search=search,
+        effort=replace(plan.effort, metrics=int(np.argmin(metrics)) + 1),
+        kernel=fitted.kernel,
+        columns=fitted.columns,
+    )
     return lessened, decided
 
 

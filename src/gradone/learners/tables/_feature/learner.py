@@ -173,7 +173,7 @@ class FeatureLearner(
         self, n: int, places: np.ndarray, rng: np.random.Generator, X: Any, Y: np.ndarray
     ) -> Splits:
         if self.cv == "auto":
-            folds = 5 if n < 600 else 3 if n < 6000 else 1
+            folds = 5 if n < 300 else 3 if n < 6000 else 1
             return balanced_splits(n, min(folds, EFFORTS[self.effort].folds), rng)
         if isinstance(self.cv, numbers.Integral):
             return balanced_splits(n, int(self.cv), rng)

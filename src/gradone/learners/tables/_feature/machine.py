@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
+from scipy.spatial.distance import pdist
 
 from ..._standardize import row_blocks
 from .rows import Rows
@@ -182,8 +183,7 @@ def gradient_root(
 
 def median_distance(Z: np.ndarray, sample: np.ndarray, most: int = 300) -> float:
     """Median distance between rows; the root mean square where most rows are equal, else 1."""
-    some = Z[sample[:most]]
-    squares = squared_distances(some, some)[np.triu_indices(len(some), 1)]
+    squares = pdist(Z[sample[:most]], "sqeuclidean")
     typical, mean = float(np.median(squares)), float(np.mean(squares))
     return math.sqrt(typical if typical > _EQUAL * mean else mean) or 1.0
 

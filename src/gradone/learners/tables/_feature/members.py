@@ -172,11 +172,9 @@ def _fit_index(
     proceed: Callable[[int], bool],
 ) -> None:
     """The members ``stage0``, ..., ``best`` and ``rough``."""
-    extra = [
-        ("ridge", linear.member.coefficients[:, :1]),
-        *extra,
-        *metric_candidates("probe", probe_root(rows, sample)),
-    ]
+    extra = [("ridge", linear.member.coefficients[:, :1]), *extra]
+    if plan.search.origins is None or "probe" in plan.search.origins:
+        extra += metric_candidates("probe", probe_root(rows, sample))
     some, order, ridge = rows, sample, linear
     if len(rows) > plan.search.subsample:
         chosen = np.sort(sample[: plan.search.subsample])

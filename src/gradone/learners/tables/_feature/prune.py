@@ -9,7 +9,7 @@ from .rows import Rows
 
 _LEAST = 0.005
 _STEPS = 4
-_HOPELESS = 1.3  # times the score, after two steps
+_HOPELESS = 1.1  # times the score, after two steps
 
 
 def price(rows: Rows) -> float:
