@@ -10,7 +10,6 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from .linear import fit_ridge
 from .members import Fitted, Member, Plan, fit_members, refitted
-from .proposals import kind
 from .rows import Rows, Splits
 from .stack import SIMPLE, Gain, Stack, gain, stacked
 from .watch import Watch
@@ -151,7 +150,7 @@ def _lessened(plan: Plan, fold: _Fold) -> tuple[Plan, bool]:
     search = replace(
         plan.search,
         most_stages=min(plan.search.most_stages, stages),
-        origins=frozenset(kind(stage["origin"]) for stage in fitted.path) or None,
+        probe=not _shown_by_moments(fitted),
     )
     metrics = [level.get(f"metric{t}", np.inf) for t in range(1, plan.effort.metrics + 1)]
     lessened = replace(
@@ -163,6 +162,12 @@ def _lessened(plan: Plan, fold: _Fold) -> tuple[Plan, bool]:
         columns=fitted.columns,
     )
     return lessened, decided
+
+
+def _shown_by_moments(fitted: Fitted) -> bool:
+    """Whether no kernel was needed to find the directions."""
+    kernels = ("metric", "probe")
+    return bool(fitted.path) and not any(s["origin"].startswith(kernels) for s in fitted.path)
 
 
 def _combined(

@@ -173,7 +173,7 @@ def _fit_index(
 ) -> None:
     """The members ``stage0``, ..., ``best`` and ``rough``."""
     extra = [("ridge", linear.member.coefficients[:, :1]), *extra]
-    if plan.search.origins is None or "probe" in plan.search.origins:
+    if plan.search.probe:
         extra += metric_candidates("probe", probe_root(rows, sample))
     some, order, ridge = rows, sample, linear
     if len(rows) > plan.search.subsample:

@@ -25,11 +25,7 @@ Candidate = tuple[str, np.ndarray]
 
 
 def proposals(
-    rows: Rows,
-    B: np.ndarray,
-    signals: Sequence[np.ndarray],
-    extra: Iterable[Candidate] = (),
-    kinds: frozenset[str] | None = None,
+    rows: Rows, B: np.ndarray, signals: Sequence[np.ndarray], extra: Iterable[Candidate] = ()
 ) -> list[Candidate]:
     """Candidates for the next direction, or the next two: their name, and columns (d, 1 or 2).
 
@@ -43,8 +39,6 @@ def proposals(
         Residuals whose moments are taken.
     extra : iterable of (name, ndarray (d, c))
         Directions proposed by others.
-    kinds : set of str, optional
-        Kinds that are wanted; all if None.
 
     Returns
     -------
@@ -65,8 +59,6 @@ def proposals(
     T = _weights(rows, rows.X @ B, signals)
     kept: list[tuple[str, np.ndarray, np.ndarray]] = []
     for name, vectors in [*_from_moments(U, T), *((n, unwhiten @ v) for n, v in extra)]:
-        if kinds is not None and kind(name) not in kinds:
-            continue
         vectors = vectors - known @ (known.T @ vectors)
         length = np.linalg.norm(vectors, axis=0)
         if (length < 1e-8).any() or vectors.shape[1] > d - known.shape[1]:
@@ -79,11 +71,6 @@ def proposals(
         if (spread > 1e-8).all():
             kept.append((name, columns / spread, span))
     return [(name, columns) for name, columns, _ in kept]
-
-
-def kind(name: str) -> str:
-    """Where a candidate comes from, whether it is a direction or a pair of them."""
-    return name.partition(",")[0]
 
 
 def _overlap(span: np.ndarray, other: np.ndarray) -> float:

@@ -55,8 +55,8 @@ class SearchSettings:
         Rows that the search is made on; the result is then refined on all.
     most_stages : int
         Most stages after the first proposal.
-    origins : set of str, optional
-        Kinds of proposals that are looked at; all if None.
+    probe : bool
+        Whether a kernel that nearly interpolates proposes directions too.
     """
 
     max_directions: int
@@ -64,7 +64,7 @@ class SearchSettings:
     landmarks: int
     subsample: int
     most_stages: int
-    origins: frozenset[str] | None = None
+    probe: bool = True
 
 
 def search(
@@ -108,7 +108,7 @@ def search(
         if not score or not proceed(number + 1):  # nothing is left to be explained
             return
         room = settings.max_directions - B.shape[1]
-        candidates = proposals(rows, B, signals, extra, settings.origins)
+        candidates = proposals(rows, B, signals, extra)
         won = _best_proposal(rows, known, candidates, landmarks, room=room)
         if won is None:
             return
