@@ -46,7 +46,8 @@ def expected_cost(data: Prepared, *, folds: int, curve: bool) -> Cost:
     used = n * (folds - 1) // folds
     # The parts of a learning curve are nearly another fit in each fold.
     own = (1.9 if curve else 1.0) * folds * _own_seconds(used, d, columns)
-    seconds = _START + own + _own_seconds(n, d, columns) + folds * _peer_seconds(used, d)
+    seconds = _START + own + _own_seconds(n, d, columns)
+    seconds += folds * _peer_seconds(used, d, exact=n <= EXACT_KERNEL_ROWS)
     return Cost(seconds, _BASE + 8 * n * (4 * d + 600) + _kernel_bytes(n))
 
 
@@ -61,9 +62,10 @@ def _own_seconds(n: int, d: int, columns: int) -> float:
     return 0.1 + search + 8e-4 * max(n - 4000, 0)
 
 
-def _peer_seconds(n: int, d: int) -> float:
-    """One fit of all others together; kernels of all rows up to 4000."""
-    return 0.1 + 0.45 * (min(n, 4000) / 1000) ** 2.5 + 3e-4 * n * (1 + d / 30)
+def _peer_seconds(n: int, d: int, *, exact: bool) -> float:
+    """One fit of all others together, with kernels of all rows or with landmarks."""
+    kernels = 0.45 * (n / 1000) ** 2.5 if exact else 0.0
+    return 0.1 + kernels + 3e-4 * n * (1 + d / 30)
 
 
 def _time(seconds: float) -> str:
