@@ -119,7 +119,7 @@ class FeatureRegressor(RegressorMixin, FeatureLearner):
     Examples
     --------
     >>> import gradone as gd
-    >>> s = gd.Target("z1*z2").sample(n=400, d=10, seed=0)
+    >>> s = gd.Target("z1*z2").sample(n=400, d=10, seed=1)
     >>> learner = FeatureRegressor(random_state=0).fit(s.X, s.y)
     >>> print(learner.diagnosis_)
     2 directions are visible only to second order.
