@@ -30,6 +30,11 @@ def test_a_figure_states_what_it_must(name):
     assert figure.budget["paper"] >= figure.budget["small"]
 
 
+def test_the_site_has_a_picture_of_every_figure():
+    pictures = Path(__file__).parents[2] / "docs" / "_static" / "figures"
+    assert {path.stem for path in pictures.glob("*.png")} == set(NAMES)
+
+
 def test_planted_errors_are_of_figures_that_exist():
     assert set(PLANTED) <= set(NAMES)
 

@@ -147,6 +147,7 @@ class DigitFilters(GalleryFigure):
                         color="gray",
                         dash="dash",
                     ),
+                legend="lower right",
                 ),
             ),
             Chart(
