@@ -139,16 +139,16 @@ class DigitFilters(GalleryFigure):
                 Axis("layer", ticks=tuple((float(i), str(i)) for i in range(LAYERS + 1))),
                 Axis("accuracy"),
                 (
-                    points("after each layer", runs.layer.values, mean.values, half, color="blue"),
+                    points("probe", runs.layer.values, mean.values, half, color="blue"),
                     line(
-                        "all that was learned",
+                        "classifier",
                         runs.layer.values,
                         runs.accuracy.values.mean(axis=0),
                         color="gray",
                         dash="dash",
                     ),
-                legend="lower right",
                 ),
+                legend="lower right",
             ),
             Chart(
                 "spectra",
