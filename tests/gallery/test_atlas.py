@@ -33,7 +33,7 @@ CHEAP = [
     "he3-extragradient",
     "linear-escape",
     "learned-terms",
-    "linear-spike",
+    "risk-bounds",
     "plateaus",
     "first-layer-threshold",
 ]
