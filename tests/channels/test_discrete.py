@@ -25,7 +25,7 @@ def channel_of(text: str, resolution: int = 0):
     return SampleChannel(Target(text), resolution=resolution)
 
 
-def labelled(text: str, V: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+def labeled(text: str, V: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
     """Prior means, and labels drawn from the channel."""
     rng = stream(0, "test", text=text)
     omega = rng.standard_normal((n, len(V)))
@@ -46,7 +46,7 @@ def test_parity_with_a_diagonal_covariance(r: int) -> None:
     """P(y) = (1 + y prod e_i)/2, e_i = erf(omega_i / sqrt(2 V_i))."""
     text = "sign(" + "*".join(f"z{i + 1}" for i in range(r)) + ")"
     v = np.array([0.3, 1.0, 0.05, 0.6])[:r]
-    omega, y = labelled(text, np.diag(v), 200)
+    omega, y = labeled(text, np.diag(v), 200)
     e = erf(omega / np.sqrt(2 * v))
     slope = 2 * np.exp(-(omega**2) / (2 * v)) / np.sqrt(2 * np.pi * v)
     others = np.stack([np.prod(np.delete(e, i, axis=1), axis=1) for i in range(r)], axis=1)
@@ -65,7 +65,7 @@ def test_sign_of_a_product_against_the_bivariate_normal(V: np.ndarray) -> None:
 
     Would catch: a cell with the wrong label, V in place of its inverse, lost correlations.
     """
-    omega, y = labelled("sign(z1*z2)", V, 400)
+    omega, y = labeled("sign(z1*z2)", V, 400)
     same = np.array([same_sign(o, V) for o in omega])
     Z = np.where(y > 0, same, 1 - same)
     gradient = np.empty_like(omega)
@@ -89,7 +89,7 @@ def same_sign(mean: np.ndarray, V: np.ndarray) -> float:
 def test_sign_of_three_against_trivariate_orthants() -> None:
     """Z integrates the bivariate orthants over z1; its gradient needs them at z1 = 0 only."""
     V, n = CORRELATED[3], 10
-    omega, y = labelled("sign(z1*z2*z3)", V, n)
+    omega, y = labeled("sign(z1*z2*z3)", V, n)
     t, w = np.polynomial.legendre.leggauss(24)
     Z, g = np.zeros(n), np.empty((n, 3))
     for s in range(n):
@@ -120,7 +120,7 @@ def test_sign_of_three_against_trivariate_orthants() -> None:
 
 def test_one_linear_form_is_one_variable() -> None:
     V = CORRELATED[2]
-    omega, y = labelled("sign(z1 + 2*z2)", V, 100)
+    omega, y = labeled("sign(z1 + 2*z2)", V, 100)
     w = np.array([1.0, 2.0])
     spread = math.sqrt(w @ V @ w)
     margin = y * (omega @ w) / spread
@@ -288,7 +288,7 @@ def test_a_label_that_tells_nothing_changes_nothing(text: str, allowed: float) -
 def test_order_of_the_variables_does_not_matter() -> None:
     V = CORRELATED[3]
     order = [2, 0, 1]
-    omega, y = labelled("step(z1)*sign(z2) + step(z3)", V, 50)
+    omega, y = labeled("step(z1)*sign(z2) + step(z3)", V, 50)
     a = channel_of("step(z1)*sign(z2) + step(z3)", 1).posterior(y, omega, V)
     # z3 of the new text is z1 of the old one, and so on.
     b = channel_of("step(z2)*sign(z3) + step(z1)", 1).posterior(
@@ -309,7 +309,7 @@ def test_order_of_the_variables_does_not_matter() -> None:
 def test_rotated_text_gives_the_rotated_posterior(text: str, turned: str) -> None:
     R = np.array([[0.6, 0.8], [0.8, -0.6]])
     V = CORRELATED[2]
-    omega, y = labelled(text, V, 100)
+    omega, y = labeled(text, V, 100)
     a = channel_of(text, 1).posterior(y, omega, V)
     b = channel_of(turned, 1).posterior(y, omega @ R, R.T @ V @ R)
     error = a.error + b.error + 1e-9

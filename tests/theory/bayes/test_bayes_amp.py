@@ -256,7 +256,7 @@ def test_a_fixed_point_that_errors_hide_is_in_the_error():
             found = self.at(M)
             return found, [scaled(found, 0.15)]
 
-        responses, growth = exact.responses, exact.growth
+        pairs = exact.pairs
 
     evolution.channel = Rough()
     point = evolution.informed(13.3)

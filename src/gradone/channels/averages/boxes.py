@@ -31,13 +31,11 @@ from .moments import (
     UNLEARNED,
     Averages,
     Combine,
-    growth_matrix,
     information_sums,
     invariant_maps,
     is_diagonal,
     prior_means,
     products,
-    response_matrix,
     scaled,
     symmetric_matrix,
     symmetric_pairs,
@@ -175,17 +173,19 @@ class BoxAverages:
             scaled(best, _ROUNDING),
         ]
 
-    def responses(self, M: np.ndarray) -> np.ndarray:
-        r"""Derivative of J: means of :math:`\partial g_{ij}\, \partial g_{kl}`, (r, r, r, r)."""
+    def pairs(
+        self, M: np.ndarray, combine: Combine, *, merge: bool = False, **others: Any
+    ) -> np.ndarray:
+        """Means of products of entries of a matrix; fewer prior means if `merge`."""
         if not is_diagonal(M):
-            return self._general.responses(M)
-        return self._pairs(M, response_matrix, 1.0)
+            return self._general.pairs(M, combine, merge=merge, **others)
+        width = np.sqrt(1 - np.diag(M))
 
-    def growth(self, M: np.ndarray, *, merge: bool = False, **others: Any) -> np.ndarray:
-        """Means of products of entries of the growth matrix; fewer prior means if `merge`."""
-        if not is_diagonal(M):
-            return self._general.growth(M, merge=merge, **others)
-        return self._pairs(M, growth_matrix, _WIDER if merge else 1.0)
+        def evaluate(weight: np.ndarray, parts: list[np.ndarray]) -> np.ndarray:
+            return products(weight, [part @ self._mixing for part in parts], width, combine)
+
+        found = self._mean(M, evaluate, 2, _WIDER if merge else 1.0).reshape((self.r,) * 4)
+        return symmetric_pairs(found, np.diag(1 / width), invariant_maps(self._symmetries.maps, M))
 
     def label_error(self, M: np.ndarray) -> Estimate:
         """Probability that the most probable value of the label is wrong."""
@@ -216,15 +216,6 @@ class BoxAverages:
         maps = invariant_maps(self._symmetries.maps, M)
         information = symmetric_matrix(np.reshape(J, M.shape), maps)
         return Averages(information, float(evidence), float(self._power - known))
-
-    def _pairs(self, M: np.ndarray, combine: Combine, stretch: float) -> np.ndarray:
-        width = np.sqrt(1 - np.diag(M))
-
-        def evaluate(weight: np.ndarray, parts: list[np.ndarray]) -> np.ndarray:
-            return products(weight, [part @ self._mixing for part in parts], width, combine)
-
-        found = self._mean(M, evaluate, 2, stretch).reshape((self.r,) * 4)
-        return symmetric_pairs(found, np.diag(1 / width), invariant_maps(self._symmetries.maps, M))
 
     def _mean(
         self,

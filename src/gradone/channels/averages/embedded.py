@@ -20,7 +20,7 @@ from ...targets.target import Target
 from ..rules import channel_averages
 from .boxes import Boxes
 from .general import ChannelAverages
-from .moments import AverageRule, Averages
+from .moments import AverageRule, Averages, Combine
 
 
 class Embedded:
@@ -46,13 +46,10 @@ class Embedded:
         best, sources = self._inner.estimate(self._forms(M))
         return self._of_z(best), [self._of_z(source) for source in sources]
 
-    def growth(self, M: np.ndarray, **rule: Any) -> np.ndarray:
-        """Means of products of entries of the growth matrix, (r, r, r, r)."""
-        return self._pairs_of_z(self._inner.growth(self._forms(M), **rule))
-
-    def responses(self, M: np.ndarray) -> np.ndarray:
-        """Derivative of J, (r, r, r, r)."""
-        return self._pairs_of_z(self._inner.responses(self._forms(M)))
+    def pairs(self, M: np.ndarray, combine: Combine, **choice: Any) -> np.ndarray:
+        """Means of products of entries of a matrix made of g and H, (r, r, r, r)."""
+        found, B = self._inner.pairs(self._forms(M), combine, **choice), self._rows
+        return np.asarray(np.einsum("abcd,ai,bj,ck,dl->ijkl", found, B, B, B, B, optimize=True))
 
     def label_error(self, M: np.ndarray) -> Estimate:
         """Probability that the most probable value of a discrete label is wrong."""
@@ -63,10 +60,6 @@ class Embedded:
 
     def _of_z(self, found: Averages) -> Averages:
         return found._replace(information=self._rows.T @ found.information @ self._rows)
-
-    def _pairs_of_z(self, pairs: np.ndarray) -> np.ndarray:
-        B = self._rows
-        return np.asarray(np.einsum("abcd,ai,bj,ck,dl->ijkl", pairs, B, B, B, B, optimize=True))
 
 
 class JointAverages(Embedded):

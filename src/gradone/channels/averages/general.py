@@ -29,12 +29,10 @@ from .moments import (
     UNLEARNED,
     Averages,
     Combine,
-    growth_matrix,
     information_sums,
     invariant_maps,
     prior_means,
     products,
-    response_matrix,
     scaled,
     symmetric_matrix,
     symmetric_pairs,
@@ -188,22 +186,17 @@ class ChannelAverages:
         one, other = (self._averages(M, Rule(part=i)) for i in (0, 1))
         return scaled(one.plus(other, -1.0), 0.5)
 
-    def responses(self, M: np.ndarray) -> np.ndarray:
-        r"""Derivative of J: means of :math:`\partial g_{ij}\, \partial g_{kl}`, (r, r, r, r)."""
-        return self._pairs(M, response_matrix, Rule(coarse=True))
+    def pairs(self, M: np.ndarray, combine: Combine, **choice: Any) -> np.ndarray:
+        r"""Means of products of entries of a matrix made of g and H, (r, r, r, r).
 
-    def growth(self, M: np.ndarray, **choice: Any) -> np.ndarray:
-        r"""Means of products of entries of a matrix G, (r, r, r, r).
-
-        :math:`G = V^{-1} (\mathbb{E}[(z - \omega)(z - \omega)^\top \mid y] - V) V^{-1}`; with the
+        :math:`H = V^{-1} (\mathbb{E}[(z - \omega)(z - \omega)^\top \mid y] - V) V^{-1}`; with the
         slices, points and values of known directions that `choice` asks for, as in :class:`Rule`.
         """
-        found = self._pairs(M, growth_matrix, Rule(**choice))
-        if "block" in choice or (M > UNLEARNED).any():
+        found = self._pairs(M, combine, Rule(**choice))
+        if "block" in choice or "coarse" in choice or (M > UNLEARNED).any():
             return found
         # At M = 0, where it costs little, the squared noise of the cloud is taken back.
-        rules = [Rule(**choice, block=i) for i in self._blocks]
-        blocks = [self._pairs(M, growth_matrix, rule) for rule in rules]
+        blocks = [self._pairs(M, combine, Rule(**choice, block=i)) for i in self._blocks]
         return np.asarray(found - self._squared_noise * (np.mean(blocks, axis=0) - found))
 
     def label_error(self, M: np.ndarray) -> Estimate:

@@ -14,7 +14,15 @@ from ...targets.target import Target
 from ..rules import channel_averages
 from .embedded import Embedded
 from .general import ChannelAverages
-from .moments import FRAME, PERFECT, Averages, invariant_maps, symmetric_matrix, symmetric_pairs
+from .moments import (
+    FRAME,
+    PERFECT,
+    Averages,
+    Combine,
+    invariant_maps,
+    symmetric_matrix,
+    symmetric_pairs,
+)
 from .rest import rest_given
 
 _ALMOST = 0.999  # overlaps above it are so close to complete that their widths must be compared
@@ -75,17 +83,12 @@ class KnownAverages:
         without = part._replace(weight=0 * part.weight)
         return self._lifted(part, M, best), [self._lifted(without, M, s) for s in sources]
 
-    def responses(self, M: np.ndarray) -> np.ndarray:
-        """Derivative of J, (r, r, r, r)."""
+    def pairs(self, M: np.ndarray, combine: Combine, **choice: Any) -> np.ndarray:
+        """Means of products of entries of a matrix made of g and H, (r, r, r, r)."""
         if (part := self._part(M)) is None:
-            return self._all.responses(M)
-        return symmetric_pairs(part.inner.responses(M), np.eye(len(M)), self._symmetries(M))
-
-    def growth(self, M: np.ndarray, **rule: Any) -> np.ndarray:
-        """Means of products of entries of the growth matrix, (r, r, r, r)."""
-        if (part := self._part(M)) is None:
-            return self._all.growth(M, **rule)
-        return symmetric_pairs(part.inner.growth(M, **rule), np.eye(len(M)), self._symmetries(M))
+            return self._all.pairs(M, combine, **choice)
+        found = part.inner.pairs(M, combine, **choice)
+        return symmetric_pairs(found, np.eye(len(M)), self._symmetries(M))
 
     def label_error(self, M: np.ndarray) -> Estimate:
         """Probability that the most probable value of a discrete label is wrong."""

@@ -56,12 +56,8 @@ class AverageRule(Protocol):
         """Averages at `M` with all corrections, and what each source of error changes in them."""
         ...
 
-    def responses(self, M: np.ndarray) -> np.ndarray:
-        """Derivative of J, (r, r, r, r)."""
-        ...
-
-    def growth(self, M: np.ndarray, **rule: Any) -> np.ndarray:
-        """Means of products of entries of the growth matrix, (r, r, r, r)."""
+    def pairs(self, M: np.ndarray, combine: Combine, **choice: Any) -> np.ndarray:
+        """Means of products of entries of a matrix made of g and H, (r, r, r, r)."""
         ...
 
     def label_error(self, M: np.ndarray) -> Estimate:
@@ -137,12 +133,12 @@ def symmetric_pairs(pairs: np.ndarray, scale: np.ndarray, maps: np.ndarray) -> n
 
 
 def response_matrix(g: np.ndarray, H: np.ndarray) -> np.ndarray:
-    """Derivative of the output function, from g and the second derivatives over f."""
+    """Derivative of the output function, from g and the second derivatives H over f [SE-4]."""
     return np.asarray(H - g[:, None] * g[None, :])
 
 
 def growth_matrix(_: np.ndarray, H: np.ndarray) -> np.ndarray:
-    """Matrix G whose products make an overlap grow."""
+    """Matrix whose products make an overlap grow [SE-2]: H itself."""
     return H
 
 

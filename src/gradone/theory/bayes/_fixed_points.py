@@ -25,7 +25,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...analysis.queries.operators import operator_on_symmetric
-from ...channels.averages.moments import PERFECT, Averages, matrix_power, total
+from ...channels.averages.moments import (
+    PERFECT,
+    Averages,
+    growth_matrix,
+    matrix_power,
+    response_matrix,
+    total,
+)
 from ...channels.rules import channel_averages
 from ...targets.rotations import symmetric_basis
 from ...targets.target import Target
@@ -102,8 +109,12 @@ class StateEvolution:
         Over the directions `rows` (q, r), in which `M` has no overlap.
         """
         basis = symmetric_basis(rows)
-        rates, modes = np.linalg.eigh(operator_on_symmetric(self.channel.growth(M), basis))
+        rates, modes = np.linalg.eigh(self._growth(M, basis))
         return rates, np.tensordot(modes.T, basis, axes=1)
+
+    def _growth(self, M: np.ndarray, basis: np.ndarray, **rule: Any) -> np.ndarray:
+        """The operator [SE-2] in a basis of symmetric matrices."""
+        return operator_on_symmetric(self.channel.pairs(M, growth_matrix, **rule), basis)
 
     def growth_error(self, M: np.ndarray, rows: np.ndarray) -> float:
         """Error of the largest growth rate."""
@@ -111,8 +122,7 @@ class StateEvolution:
         rules: list[dict[str, Any]] = [{}, {"merge": True}]
         rules += [{"block": i} for i in range(4)] + [{"part": i} for i in (0, 1)]
         usual, rough, *parts = (
-            np.linalg.eigvalsh(operator_on_symmetric(self.channel.growth(M, **rule), basis))[-1]
-            for rule in rules
+            np.linalg.eigvalsh(self._growth(M, basis, **rule))[-1] for rule in rules
         )
         spread = np.std(parts[:4], ddof=1) + abs(parts[4] - parts[5]) / 2
         return float(spread + abs(rough - usual) + _LEAST_ERROR * usual)
@@ -333,7 +343,8 @@ class StateEvolution:
             return np.zeros((0, 0))
         left = np.eye(self.r) - M
         inner = left @ basis @ left
-        return alpha * np.einsum("ajk,ijkl,bil->ba", basis, self.channel.responses(M), inner)
+        responses = self.channel.pairs(M, response_matrix, coarse=True)
+        return alpha * np.einsum("ajk,ijkl,bil->ba", basis, responses, inner)
 
 
 def overlap_step(J: np.ndarray, alpha: float) -> np.ndarray:
