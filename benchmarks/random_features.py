@@ -2,7 +2,7 @@
 
 Run: python benchmarks/random_features.py [--json FILE]. CPU times, best of 5, BLAS on one thread.
 Limits: 1 ms for a point with squares, 20 ms with logistic loss. Points are those of a curve of 40
-alphas (squares) or 5 (losses); the cost of a labelled curve, about 2 ms however long it is, is
+alphas (squares) or 5 (losses); the cost of a labeled curve, about 2 ms however long it is, is
 shown by the calls that ask for one point. The baseline is the scalar equation solved by Brent's
 method in Python.
 """

@@ -1,4 +1,4 @@
-r"""Thresholds do not change when labels are relabelled and directions rotated.
+r"""Thresholds do not change when labels are relabeled and directions rotated.
 
 The cores have thresholds that are known without gradone. For ``He4(z)`` and its absolute value the
 roots that share a label are those of quadratic equations, and the mean over them is integrated on
@@ -47,7 +47,7 @@ LABELS = [  # strictly increasing, some of them saturated
 
 
 @pytest.mark.parametrize("core", CORES)
-def test_relabelled_and_rotated_thresholds(core):
+def test_relabeled_and_rotated_thresholds(core):
     for label, u, v in [(label, *uv) for label in LABELS for uv in zip(U, V, strict=True)]:
         text = label.format(y=core.format(u=u, v=v))
         found = learnability(Expression(text))

@@ -1,4 +1,4 @@
-"""Theory and simulation give the same kind of labelled result."""
+"""Theory and simulation give the same kind of labeled result."""
 
 import numpy as np
 import pytest

@@ -78,7 +78,7 @@ def independent(data, label):
     return None
 
 
-def mislabelled(chart, curves):
+def mislabeled(chart, curves):
     """Series of a chart whose numbers are not those of its label."""
     wrong = []
     for face, data in curves.items():
@@ -114,7 +114,7 @@ def labels_are_true(theories, simulations):
     """How many pictures there are, if all of them show what they say."""
     count = 0
     for words, chart, curves in pictures(theories, simulations):
-        assert mislabelled(chart, curves) == [], words
+        assert mislabeled(chart, curves) == [], words
         assert any(np.isfinite(one.y).any() for one in chart.series if one.x), words
         count += 1
     return count
@@ -147,7 +147,7 @@ def test_a_planted_swap_of_two_quantities_is_noticed(monkeypatch):
 
     monkeypatch.setattr(_curves, "read", lying)
     found = [
-        mislabelled(chart, curves)
+        mislabeled(chart, curves)
         for words, chart, curves in pictures(["bayes_amp"], ["bayes_amp", "random_features"])
         if words.startswith(tuple(swapped))
     ]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import sys
+from collections import Counter
 from pathlib import Path
 
 import click
@@ -50,6 +52,14 @@ def test_snippets_print_what_the_page_shows(page):
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_no_python_stands_on_a_page_without_being_run(page):
     assert "```python" not in page.read_text(encoding="utf-8")
+
+
+def test_a_tag_names_one_formula():
+    """Would catch: [FL-1] on the page of flows and on that of tables."""
+    texts = [page.read_text(encoding="utf-8") for page in PAGES]
+    tags = Counter(tag for text in texts for tag in re.findall(r"\\tag\*\{\[(.+?)\]", text))
+    assert [tag for tag, count in tags.items() if count > 1] == []
+    assert len(tags) > 100
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ def predict(
     directions: Any = "random",
     **axes: Any,
 ) -> xr.Dataset:
-    r"""Asymptotic prediction for a target, as a labelled curve.
+    r"""Asymptotic prediction for a target, as a labeled curve.
 
     Parameters
     ----------

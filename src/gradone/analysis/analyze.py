@@ -151,7 +151,7 @@ class Analysis:
 
     @cached_property
     def hermite_energy(self) -> xr.Dataset:
-        """Energy per degree with errors, and what lies above, as a labelled curve."""
+        """Energy per degree with errors, and what lies above, as a labeled curve."""
         return self.target.hermite(_ENERGY_DEGREE).to_curve(self.target.text)
 
     @cached_property

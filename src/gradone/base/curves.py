@@ -1,4 +1,4 @@
-"""Curves: the labelled form of every result, the same for theory and simulation.
+"""Curves: the labeled form of every result, the same for theory and simulation.
 
 A curve is an :class:`xarray.Dataset`. Dimensions come from one vocabulary; a variable ``q`` comes
 with its error ``q_err``; solvers add ``converged`` and ``n_iter``; numbers are float64.

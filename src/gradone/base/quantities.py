@@ -153,7 +153,7 @@ def _recovery_of_neurons(curve: xr.Dataset) -> Reading | None:
         return None
     M, Q, spread = found
     value, error = _root(recovery_of(M.values, Q) ** 2, spread[..., None])
-    return _labelled("recovery", value, error, M, "direction", r"\sqrt{[M^\top Q^+ M]_{kk}}")
+    return _labeled("recovery", value, error, M, "direction", r"\sqrt{[M^\top Q^+ M]_{kk}}")
 
 
 def _cosines_of_posterior(curve: xr.Dataset) -> Reading | None:
@@ -270,7 +270,7 @@ def _eigenvalues(matrix: np.ndarray, spread: np.ndarray, outer: xr.DataArray, ho
     known = np.isfinite(matrix).all((-1, -2))
     values = np.linalg.eigvalsh(np.where(known[..., None, None], matrix, 0.0))[..., ::-1]
     values = np.where(known[..., None], np.clip(values, 0.0, 1.0), np.nan)
-    return _labelled("cosine2", values, spread[..., None], outer, "direction2", how)
+    return _labeled("cosine2", values, spread[..., None], outer, "direction2", how)
 
 
 def _root(squares: np.ndarray, spread: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -279,7 +279,7 @@ def _root(squares: np.ndarray, spread: np.ndarray) -> tuple[np.ndarray, np.ndarr
     return root, np.sqrt(np.maximum(squares, 0.0) + spread) - root
 
 
-def _labelled(
+def _labeled(
     name: str, value: np.ndarray, error: np.ndarray, outer: xr.DataArray, dim: str, how: str
 ) -> Reading:
     import xarray as xr

@@ -146,7 +146,7 @@ class HermiteExpansion:
         return Estimate(value, error, roughest(self.kind, self.second_moment.kind))
 
     def to_curve(self, target: str) -> xr.Dataset:
-        """Energies per degree as a labelled curve; the attribute ``tail`` holds the rest."""
+        """Energies per degree as a labeled curve; the attribute ``tail`` holds the rest."""
         energies = self.energies
         dataset = curve(
             {

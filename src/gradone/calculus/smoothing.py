@@ -12,7 +12,7 @@ def smoothing_filter(size: int, h: float, variance: float) -> tuple[np.ndarray, 
     values as well as for densities, up to an error in the fourth power of the width of the cells:
     2e-6 if they are an eighth of the standard deviation and all points coincide.
 
-    .. math:: \hat K(\omega) = e^{-\omega^2 \Delta/2} \Big/ \mathrm{sinc}^4(\omega h/2)      [GS-1]
+    .. math:: \hat K(\omega) = e^{-\omega^2 \Delta/2} \Big/ \mathrm{sinc}^4(\omega h/2)      [SM-1]
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""From labelled curves to numbers on one pair of axes: the parts of a chart and their entries."""
+"""From labeled curves to numbers on one pair of axes: the parts of a chart and their entries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results of cells in one labelled dataset: dimensions are the parameters that vary."""
+"""Results of cells in one labeled dataset: dimensions are the parameters that vary."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@ r"""Estimators of others in a cell: seeded, blamed by name for what they do, and
 Where an estimator tells no directions, they are those in which its predictions change most: the
 leading eigenvectors of
 
-.. math:: \frac1m \sum_{i \le m} \nabla \hat f(x_i)\, \nabla \hat f(x_i)^\top,        [FO-1]
+.. math:: \frac1m \sum_{i \le m} \nabla \hat f(x_i)\, \nabla \hat f(x_i)^\top,        [FD-1]
 
 with central differences of width 0.02 at m = 64 fresh Gaussian points.
 """

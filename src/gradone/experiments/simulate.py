@@ -71,7 +71,7 @@ def simulate(
     directions: Any = "random",
     **parameters: Any,
 ) -> xr.Dataset:
-    r"""Learner fitted on samples of a target, measured against the truth, as a labelled curve.
+    r"""Learner fitted on samples of a target, measured against the truth, as a labeled curve.
 
     Parameters
     ----------

@@ -52,7 +52,7 @@ class Monitor:
     them; ``cosine2`` and ``recovery`` for all. The kernel alignment of centered features
     :math:`\Phi` (n, p) and labels is
 
-    .. math:: A = \frac{|\Phi^\top y|^2}{\|\Phi^\top\Phi\|_F\,|y|^2}.                     [ME-3]
+    .. math:: A = \frac{|\Phi^\top y|^2}{\|\Phi^\top\Phi\|_F\,|y|^2}.                     [ME-5]
 
     Examples
     --------
@@ -332,7 +332,7 @@ def _on_batches(
 
 
 def kernel_alignment(features: np.ndarray, y: np.ndarray) -> float:
-    """Alignment of the kernel of features (n, p) with labels (n,), both centered [ME-3].
+    """Alignment of the kernel of features (n, p) with labels (n,), both centered [ME-5].
 
     Examples
     --------

@@ -182,7 +182,7 @@ def _perceptron(fitted: Any, depth: int) -> Function:
 
 
 def gradients(predict: Callable[[np.ndarray], Any], X: np.ndarray) -> np.ndarray:
-    """Gradients (m, d) of predictions at the rows of X (m, d), by central differences [FO-1].
+    """Gradients (m, d) of predictions at the rows of X (m, d), by central differences [FD-1].
 
     Examples
     --------

@@ -5,7 +5,7 @@ The linear forms of a text bound what a function depends on: ``max(z1, z2) - min
 function really changes (its gradients, and the normals of its jumps), and s a shift orthogonal to
 them,
 
-.. math:: g(z) = g(P z + s)  [ES-1]
+.. math:: g(z) = g(P z + s)  [TF-1]
 
 is the same function, and its text names no other direction.
 """

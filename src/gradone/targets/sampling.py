@@ -4,7 +4,7 @@ The rows of X come one after the other from the stream ``data`` of (seed, d, rep
 the target: a larger n extends a smaller one, and a chunked reading gives the same numbers as one
 large sample. The same holds for the labels, bit for bit, because they are always computed on whole
 blocks whose size depends on d alone (rounding in a matrix product may depend on its shape); the
-last block is filled up with zeros. A block is labelled while it is still in cache.
+last block is filled up with zeros. A block is labeled while it is still in cache.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@ r"""Which Hermite coefficients of an activation the staircase of a target needs.
 
 A term of degree m feeds its last direction through
 
-.. math:: c_m(b) = \mathbb{E}[\sigma(G + b)\,\mathrm{He}_m(G)]    \qquad [AN-7]
+.. math:: c_m(b) = \mathbb{E}[\sigma(G + b)\,\mathrm{He}_m(G)]    \qquad [AN-10]
 
 once the other ones are learned: a student in which it vanishes for all biases b never climbs it.
 """
@@ -56,7 +56,7 @@ def staircase_degrees(expression: Expression) -> tuple[int, ...]:
 def blind_degrees(
     activation: Activation, degrees: Sequence[int], biases: Sequence[float] = (0.0,)
 ) -> tuple[int, ...]:
-    """Degrees that no neuron sees: their coefficient [AN-7] vanishes for all biases.
+    """Degrees that no neuron sees: their coefficient [AN-10] vanishes for all biases.
 
     Examples
     --------

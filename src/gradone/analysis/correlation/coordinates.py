@@ -3,7 +3,7 @@ r"""Exponents of targets whose directions are coordinates of inputs that are not
 With the orthonormal polynomials p_k of the law of a coordinate,
 
 .. math:: y = \sum_\beta h_\beta \prod_i p_{\beta_i}(z_i), \qquad
-          k_t = \min\{|\beta_{\setminus U}| : h_\beta \ne 0, \beta \not\subset U\},     [AN-7]
+          k_t = \min\{|\beta_{\setminus U}| : h_\beta \ne 0, \beta \not\subset U\},     [AN-8]
 
 where U are the coordinates learned so far; each step adds all coordinates of the minimizers. On
 the cube the products are the characters :math:`\chi_S`. Queries of any function of a label see the
@@ -96,7 +96,7 @@ class CoordinateAnalysis:
 
 
 def coordinate_analysis(target: OnInputs) -> CoordinateAnalysis:
-    """Exponents of a target whose directions are coordinates of a product law [AN-7]."""
+    """Exponents of a target whose directions are coordinates of a product law [AN-8]."""
     plain = target.target
     if target.situation != "axes" or not isinstance(plain, Target):
         raise OutOfRegime(f"these exponents are for coordinates: {target.situation_in_words}")

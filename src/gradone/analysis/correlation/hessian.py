@@ -26,7 +26,7 @@ def mean_hessian(target: Target | str) -> MeanHessian:
     r"""Mean Hessian H of a target, and the condition number of the residual step.
 
     .. math:: H = \mathbb{E}\,\nabla^2 g = \mathbb{E}[g\,(zz^\top - I)], \qquad
-              \kappa = \|H^\dagger\|\,\sqrt{\mathrm{Var}\,g}\,/\sqrt r.               [AN-7]
+              \kappa = \|H^\dagger\|\,\sqrt{\mathrm{Var}\,g}\,/\sqrt r.               [AN-9]
 
     A step on the residual of a linear fit turns neurons to the range of H, from
     :math:`\kappa^2 r\,d^2` samples on. Without full rank some direction is not seen at all.

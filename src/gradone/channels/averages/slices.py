@@ -5,7 +5,7 @@ are cut into overlapping slices with weights :math:`h_b(y) \ge 0`, :math:`\sum_b
 for each value of positive probability, else hat functions between neighboring knots; label noise is
 integrated exactly. A slice drawn with these weights is a coarser label, so what is computed from
 
-.. math:: \mathbb{E}[\phi(z)\, h_b(y)]                                                      [SL-1]
+.. math:: \mathbb{E}[\phi(z)\, h_b(y)]                                                      [LB-1]
 
 misses information, of the order of the squared distance of knots. Knots lie densely where the law
 of z changes fast with the label. Every second knot gives a coarser rule at no cost, and the
@@ -301,7 +301,7 @@ class Slices:
         return found if self.mixing is None else found @ self.mixing
 
     def _column_sums(self, half: Cloud, slots: Slots, features: np.ndarray) -> np.ndarray:
-        """Moments [SL-1] of features (k, n) before noise is added, (k, columns)."""
+        """Moments [LB-1] of features (k, n) before noise is added, (k, columns)."""
         count = self.columns
         return np.array([
             np.bincount(slots.columns.ravel(), (slots.weights * half.weight * row).ravel(), count)

@@ -5,7 +5,7 @@ many. By Jensen's inequality that hides something of the matrices [OG-1], by the
 variance at most
 
 .. math:: \mathbb{E}[\mathrm{Var}(\mathrm{he}_\beta(z)\,|\,c, z_U)\, \mathbb{1}\{z \in M\}],
-          \qquad [ME-1]
+          \qquad [MC-1]
 
 with M the set of such places: nothing where all of them are close to each other.
 """
@@ -38,7 +38,7 @@ _CROOKED = 0.00071307  # no typed function jumps at one of the points, where its
 
 
 def with_merged_labels(grams: Grams, label: Node, unknown: Sequence[int], r: int) -> Grams:
-    """Matrices T_k of a label without noise whose errors cover labels that were merged [ME-1].
+    """Matrices T_k of a label without noise whose errors cover labels that were merged [MC-1].
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 r"""Labels whose formulas depend on one variable u; the others only choose the formula.
 
-.. math:: Z(y) = \sum_f \int du\, N(u)\, P(y \mid f(u))\, P(\text{region of } f \mid u)      [PO-2]
+.. math:: Z(y) = \sum_f \int du\, N(u)\, P(y \mid f(u))\, P(\text{region of } f \mid u)      [PO-4]
 
 Without noise the integral over u is a sum over the roots of f(u) = y with weights ``1/|f'|``;
 with noise it is taken over a lattice. ``z1**2 + sign(z1*z2*z3)`` has u = z1.

@@ -5,20 +5,20 @@ them, so all that is needed is :math:`E_A = \mathbb{E}\prod_{i \in A} \mathrm{si
 Owen's function T, for two forms of unit variance and means of one sign,
 
 .. math:: E_{12} = 1 - 4\,T(\mu_1, a_1) - 4\,T(\mu_2, a_2), \qquad
-          a_1 = \frac{\mu_2/\mu_1 - \rho}{\sqrt{1 - \rho^2}},                             [SG-1]
+          a_1 = \frac{\mu_2/\mu_1 - \rho}{\sqrt{1 - \rho^2}},                             [PS-1]
 
 and every derivative is a smaller problem, in which the other forms are known to vanish:
 
 .. math::
     \partial_i E_A = 2\,N(0; \mu_i)\, E_{A \setminus i}[u_i = 0], \qquad
-    \partial_i\partial_j E_A = 4\,N(0; \mu_{ij})\, E_{A \setminus ij}[u_i = u_j = 0],     [SG-2]
+    \partial_i\partial_j E_A = 4\,N(0; \mu_{ij})\, E_{A \setminus ij}[u_i = u_j = 0],     [PS-2]
 
 while :math:`\mu_i \partial_i E_A + \sum_j R_{ij}\,\partial_i\partial_j E_A = 0`, because the
 length of a form does not matter. Larger sets fall into two parts B and C that would be
 independent without the correlations between them, which are switched on:
 
 .. math:: E_A = E_B E_C + \int_0^1 dt \sum_{i \in B, j \in C} R_{ij}\,
-          \partial_i\partial_j E_A(t).                                                   [SG-3]
+          \partial_i\partial_j E_A(t).                                                   [PS-3]
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def _product(u: np.ndarray, R: np.ndarray, nodes: int) -> np.ndarray:
 
 
 def _pair(h: np.ndarray, k: np.ndarray, rho: float) -> np.ndarray:
-    """Mean product of two signs [SG-1]."""
+    """Mean product of two signs [PS-1]."""
     h, k = (np.where(np.abs(x) < 1e-100, 1e-100, x) for x in (h, k))
     side = np.sign(h) * np.sign(k)  # means of opposite signs: turn one form around
     h, k, rho_ = np.abs(h), np.abs(k), rho * side
@@ -126,7 +126,7 @@ def _pair(h: np.ndarray, k: np.ndarray, rho: float) -> np.ndarray:
 
 
 def _mixed(u: np.ndarray, R: np.ndarray, i: int, j: int, nodes: int) -> np.ndarray:
-    """Second derivative (n,) in the means of two forms [SG-2]."""
+    """Second derivative (n,) in the means of two forms [PS-2]."""
     left = max(1 - R[i, j] ** 2, _PARALLEL)
     square = (u[:, i] ** 2 + u[:, j] ** 2 - 2 * R[i, j] * u[:, i] * u[:, j]) / left
     density = np.exp(-square / 2) / (2 * math.pi * math.sqrt(left))

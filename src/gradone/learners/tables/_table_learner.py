@@ -116,13 +116,13 @@ class TableLearner(TransformerMixin, BaseEstimator):
         return np.array([f"{name}{k}" for k in range(self.n_directions_)], dtype=object)
 
     def loadings(self) -> Any:
-        """How the encoded columns enter the directions, as a labelled table (xarray.Dataset)."""
+        """How the encoded columns enter the directions, as a labeled table (xarray.Dataset)."""
         check_is_fitted(self)
         return self.learner_.loadings().assign_coords(feature=list(self.encoder_.features))
 
     @property
     def feature_importances_(self) -> np.ndarray:
-        """Share (columns,) of each column in the prediction [FL-9]; they add up to 1."""
+        """Share (columns,) of each column in the prediction [FR-9]; they add up to 1."""
         check_is_fitted(self)
         starts = np.cumsum([0, *(len(column.features) for column in self.encoder_.columns)])
         ranges = zip(self.encoder_.columns, starts, starts[1:], strict=False)

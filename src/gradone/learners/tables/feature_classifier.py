@@ -25,7 +25,7 @@ class FeatureClassifier(ClassLearner, FeatureLearner):
     The classes as numbers 0 and 1 are fitted like the labels of :class:`FeatureRegressor`, one
     column for two classes, otherwise one for each. The scores :math:`s_c` are turned into
 
-    .. math:: P(c \mid x) \propto \max(s_c(x), 0.01)^u\, e^{t\, s_c(x) + b_c},    [FL-6]
+    .. math:: P(c \mid x) \propto \max(s_c(x), 0.01)^u\, e^{t\, s_c(x) + b_c},    [FR-6]
 
     with t, u and b fitted to scores out of fold.
 
@@ -78,7 +78,7 @@ class FeatureClassifier(ClassLearner, FeatureLearner):
         :class:`SpectralDirections`; None below 20 rows.
     feature_importances_ : array (d,)
         How much the prediction changes, in the mean square, if a feature is replaced by that of
-        another row [FL-9]; they add up to 1, and trees count as well.
+        another row [FR-9]; they add up to 1, and trees count as well.
     diagnosis_ : str
         What was found, in words.
     member_weights_ : dict

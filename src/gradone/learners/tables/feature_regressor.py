@@ -22,12 +22,12 @@ class FeatureRegressor(RegressorMixin, FeatureLearner):
     Moments of the inputs given the label propose directions. A smoother on the projections,
     beside a linear function of all features,
 
-    .. math:: f(x) = b_0 + \langle b, x\rangle + \sum_j a_j\, e^{-|B^\top x - c_j|^2/2},    [FL-1]
+    .. math:: f(x) = b_0 + \langle b, x\rangle + \sum_j a_j\, e^{-|B^\top x - c_j|^2/2},    [FR-1]
 
     scores them by leave-one-out errors, and Gauss-Newton steps on B refine them; the score
-    accounts for the numbers in B [FL-2]. The residual proposes further directions given those
+    accounts for the numbers in B [FR-2]. The residual proposes further directions given those
     known, and axes without use are dropped. Ridge regression, kernel ridge regression and kernels
-    in a metric learned from gradients [FL-3] and boosted trees compete: predictions out of fold
+    in a metric learned from gradients [FR-3] and boosted trees compete: predictions out of fold
     decide how much of each is used, and the mean is predicted where nothing is better.
 
     Parameters
@@ -55,7 +55,7 @@ class FeatureRegressor(RegressorMixin, FeatureLearner):
         are given as are needed, the strongest first. 1 gives all that were found. The prediction
         does not depend on it.
     bounded : bool
-        Keep predictions within limits that the labels of training support [FL-7].
+        Keep predictions within limits that the labels of training support [FR-7].
     n_jobs : int, optional
         Folds that are fitted at a time; the result does not depend on it.
     random_state : int, numpy.random.Generator or None
@@ -77,7 +77,7 @@ class FeatureRegressor(RegressorMixin, FeatureLearner):
         :class:`SpectralDirections`; None below 20 rows.
     feature_importances_ : array (d,)
         How much the prediction changes, in the mean square, if a feature is replaced by that of
-        another row [FL-9]; they add up to 1, and trees count as well.
+        another row [FR-9]; they add up to 1, and trees count as well.
     diagnosis_ : str
         What was found, in words.
     member_weights_ : dict
@@ -191,7 +191,7 @@ class FeatureRegressor(RegressorMixin, FeatureLearner):
         labels : array (n,) or (n, q)
             Predictions.
         ends : array (n, 2) or (n, q, 2)
-            Ends of the intervals [FL-8], if `interval` is given. Their width is the same for all
+            Ends of the intervals [FR-8], if `interval` is given. Their width is the same for all
             rows; they are right on average over rows, not for each row.
         """
         X, found = self._predicted(X, "predict")

@@ -3,7 +3,7 @@ r"""Errors of the loadings, from the fits of a comparison that left out one fold
 The direction u of all rows is matched with a direction of each fit, up to its sign. For K folds the
 jackknife gives
 
-.. math:: \mathrm{se}(u_j)^2 = \frac{K-1}{K} \sum_{f=1}^K \big(u_j^{(f)} - \bar u_j\big)^2.  [TB-1]
+.. math:: \mathrm{se}(u_j)^2 = \frac{K-1}{K} \sum_{f=1}^K \big(u_j^{(f)} - \bar u_j\big)^2.  [LO-1]
 
 A direction that a fit did not find counts as zero there: its errors are as large as its loadings.
 """
@@ -16,7 +16,7 @@ import numpy as np
 
 
 def loading_errors(directions: np.ndarray, others: Sequence[np.ndarray]) -> np.ndarray:
-    """Standard errors (k, d) of directions (k, d) by the jackknife [TB-1]; NaN without other fits.
+    """Standard errors (k, d) of directions (k, d) by the jackknife [LO-1]; NaN without other fits.
 
     Parameters
     ----------

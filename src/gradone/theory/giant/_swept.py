@@ -56,7 +56,7 @@ class Swept:
             numbers = zip(self.values.items(), place, strict=True)
             yield place, {name: float(values[i]) for (name, values), i in numbers}
 
-    def labelled(self, array: np.ndarray, *dims: str) -> tuple[tuple[str, ...], np.ndarray]:
+    def labeled(self, array: np.ndarray, *dims: str) -> tuple[tuple[str, ...], np.ndarray]:
         """Dimensions and values of an array over :attr:`shape`, without those of single numbers."""
         return (*self.dims, *dims), array[self._keep]
 

@@ -166,10 +166,10 @@ class FeatureSpectrumTheory(OneDirectionTheory):
                 found[name][place] = value
             converged[place] = spectrum.converged
         dims = {n: ("step", "eigenvalue") if n.startswith(_OF_BULK) else ("step",) for n in found}
-        values = {name: grid.labelled(array, *dims[name]) for name, array in found.items()}
+        values = {name: grid.labeled(array, *dims[name]) for name, array in found.items()}
         reason = "Newton's method left the upper half plane; try other parameters"
-        values["converged"] = grid.labelled(converged, "step")
-        values["status"] = grid.labelled(np.where(converged, "", reason), "step")
+        values["converged"] = grid.labeled(converged, "step")
+        values["status"] = grid.labeled(np.where(converged, "", reason), "step")
         return curve(
             values,
             grid.coords | {"step": [0, 1], "eigenvalue": positions},

@@ -238,9 +238,9 @@ def _gathered(
     for name, dims in _DIMS.items():
         each = np.array([[getattr(one, name) for one in courses[place]] for place, _ in grid])
         shape = (*grid.shape, *each.shape[2:])
-        values[name] = grid.labelled(each.mean(axis=1).reshape(shape), *dims)
+        values[name] = grid.labeled(each.mean(axis=1).reshape(shape), *dims)
         error = quantile * each.std(axis=1, ddof=1)
-        values[f"{name}_err"] = grid.labelled(error.reshape(shape), *dims)
+        values[f"{name}_err"] = grid.labeled(error.reshape(shape), *dims)
     return values
 
 
@@ -258,6 +258,6 @@ def _verdict(
                 f"{point['step_size']:g}"
             )
     return {
-        "converged": grid.labelled(converged),
-        "status": grid.labelled(status.astype(str)),
+        "converged": grid.labeled(converged),
+        "status": grid.labeled(status.astype(str)),
     }

@@ -136,7 +136,7 @@ class GradientSpikeTheory(OneDirectionTheory):
                 # No quantity depends on a mean more steeply than twenty times its own size.
                 found[f"{name}_err"][place] = 20 * accuracy * (1 + abs(value))
         return curve(
-            {name: grid.labelled(array) for name, array in found.items()},
+            {name: grid.labeled(array) for name, array in found.items()},
             grid.coords,
             source=f"theory:{self.name}",
             target=target.text,

@@ -179,7 +179,7 @@ class OneStepTheory(Theory):
             _warn(found["known_bias"] / found["test_mse"], found["bulk_scale"])
         found["status"] = found["status"].astype(str)
         return curve(
-            {name: grid.labelled(array) for name, array in found.items()},
+            {name: grid.labeled(array) for name, array in found.items()},
             grid.coords,
             source=f"theory:{self.name}",
             target=target.text,

@@ -50,7 +50,7 @@ class CovariateModel:
         )
 
     def sums(self, kappa: float) -> Sums:
-        """Sums over the spectrum at an effective ridge [GC-2]."""
+        """Sums over the spectrum at an effective ridge [CV-2]."""
         inverse = 1 / (self.eigenvalues + kappa)
         share, covariances2 = self.eigenvalues * inverse, self.covariances2 / self.rho
         return Sums(
@@ -60,7 +60,7 @@ class CovariateModel:
 
 @dataclass(frozen=True)
 class SquareFit:
-    """Fit of squares [GC-1]: kernel regression [DF-3] whose levels are the eigenvalues."""
+    """Fit of squares [CV-1]: kernel regression [DF-3] whose levels are the eigenvalues."""
 
     model: CovariateModel
     noise: float

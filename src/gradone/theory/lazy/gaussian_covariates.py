@@ -60,14 +60,14 @@ def gaussian_covariates(
     .. math:: \kappa\Big(n - \sum_i\frac{\omega_i}{\omega_i+\kappa}\Big) = \lambda, \qquad
               E_\mathrm{test} = \frac{\rho - \sum_i\frac{c_i^2}{\omega_i+\kappa}
               - \kappa\sum_i\frac{c_i^2}{(\omega_i+\kappa)^2} + \Delta}
-              {1 - \frac1n\sum_i\big(\frac{\omega_i}{\omega_i+\kappa}\big)^2}           [GC-1]
+              {1 - \frac1n\sum_i\big(\frac{\omega_i}{\omega_i+\kappa}\big)^2}           [CV-1]
 
     and :math:`E_\mathrm{train} = (\lambda/n\kappa)^2 E_\mathrm{test}`. Other losses solve the
     fixed point [EM-1] of three scalars with
 
     .. math:: \mathrm{df}_j = \sum_i\Big(\frac{\omega_i}{\omega_i+\kappa}\Big)^j, \qquad
               A = \sum_i\frac{c_i^2}{\rho(\omega_i+\kappa)}, \qquad
-              A_2 = \sum_i\frac{c_i^2\,\omega_i}{\rho(\omega_i+\kappa)^2}.              [GC-2]
+              A_2 = \sum_i\frac{c_i^2\,\omega_i}{\rho(\omega_i+\kappa)^2}.              [CV-2]
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ class Limits:
     r"""Range of the labels of training, and as much beyond its ends as they are apart there.
 
     .. math:: y_{(1)} - \max(y_{(5)} - y_{(1)}, 0.2 R) \le f(x) \le
-              y_{(n)} + \max(y_{(n)} - y_{(n-4)}, 0.2 R), \qquad R = y_{(n)} - y_{(1)}    [FL-7]
+              y_{(n)} + \max(y_{(n)} - y_{(n-4)}, 0.2 R), \qquad R = y_{(n)} - y_{(1)}    [FR-7]
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class Residuals:
     def interval(self, level: float) -> tuple[np.ndarray, np.ndarray]:
         r"""Distances (q,) to add to a prediction.
 
-        .. math:: [e_{(\lfloor (n+1)(1-p)/2 \rfloor)},\ e_{(\lceil (n+1)(1+p)/2 \rceil)}]    [FL-8]
+        .. math:: [e_{(\lfloor (n+1)(1-p)/2 \rfloor)},\ e_{(\lceil (n+1)(1+p)/2 \rceil)}]    [FR-8]
 
         of the n errors out of fold. A new label lies in it with probability p if its error is
         exchangeable with these; the final fit has seen more rows, which errs on the safe side.

@@ -1,6 +1,6 @@
 r"""Probabilities of classes from scores, fitted to scores out of fold.
 
-.. math:: P(c \mid x) \propto \max(s_c(x), 0.01)^u\, e^{t\, s_c(x) + b_c}    [FL-6]
+.. math:: P(c \mid x) \propto \max(s_c(x), 0.01)^u\, e^{t\, s_c(x) + b_c}    [FR-6]
 
 Scores estimate probabilities: where they are right u = 1 and t = 0; t is for those that are not.
 """
@@ -24,7 +24,7 @@ class Calibration:
     Parameters
     ----------
     slope, power : float
-        t and u of [FL-6], at least 0: the order of scores is kept.
+        t and u of [FR-6], at least 0: the order of scores is kept.
     offsets : ndarray (k,)
         b.
     """

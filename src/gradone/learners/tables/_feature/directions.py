@@ -1,6 +1,6 @@
 r"""The directions that a fitted function depends on, ordered by how strongly it does.
 
-.. math:: M = \overline{\nabla f\, \nabla f^\top}    [FL-5]
+.. math:: M = \overline{\nabla f\, \nabla f^\top}    [FR-5]
 
 of the smoother on the learned coordinates; the eigenvectors with eigenvalue above 0 are the
 directions. The linear part of the smoother counts only where it is larger than chance.

@@ -1,6 +1,6 @@
 r"""How much a prediction rests on each column.
 
-.. math:: T_g = \tfrac12\, \overline{|f(x) - f(x_{-g}, x'_g)|^2}    [FL-9]
+.. math:: T_g = \tfrac12\, \overline{|f(x) - f(x_{-g}, x'_g)|^2}    [FR-9]
 
 where the entries of the columns g are those of another row x'. For independent columns this is the
 total Sobol index times the variance of the prediction: what g explains alone and together with
@@ -30,7 +30,7 @@ def some_rows(rows: Rows, rng: np.random.Generator) -> np.ndarray:
 def importances(
     predict: Callable[[np.ndarray], np.ndarray], X: np.ndarray, groups: Sequence[np.ndarray]
 ) -> np.ndarray:
-    """Shares (groups,) of the sum of [FL-9], zero if the prediction does not vary.
+    """Shares (groups,) of the sum of [FR-9], zero if the prediction does not vary.
 
     Parameters
     ----------

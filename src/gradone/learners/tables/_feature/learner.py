@@ -230,7 +230,7 @@ class FeatureLearner(
         return (X - self.mean_) @ onto
 
     def loadings(self) -> Any:
-        """How the features enter the directions, as a labelled table.
+        """How the features enter the directions, as a labeled table.
 
         Returns
         -------
@@ -254,7 +254,7 @@ class FeatureLearner(
 
     @property
     def feature_importances_(self) -> np.ndarray:
-        """Share (d,) of each feature in the prediction [FL-9]; they add up to 1."""
+        """Share (d,) of each feature in the prediction [FR-9]; they add up to 1."""
         return self._importances([[j] for j in range(self.n_features_in_)])
 
     def _importances(self, groups: Sequence[Sequence[int]]) -> np.ndarray:
@@ -283,7 +283,7 @@ class FeatureLearner(
         -------
         xarray.Dataset
             Over ``resample`` and ``direction``: ``angle`` in degrees between a direction and the
-            span of those of a resample [FL-10], 90 where it has none; and ``n_directions`` of each
+            span of those of a resample [FR-10], 90 where it has none; and ``n_directions`` of each
             resample. The root mean square over resamples estimates the standard error.
 
         Examples

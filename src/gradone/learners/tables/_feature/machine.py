@@ -1,7 +1,7 @@
 r"""Kernel ridge regression in a learned metric, and the metric that its gradients suggest.
 
 .. math:: f(x) = \bar y + \sum_j a_j\, k(|T^\top (x - c_j)|), \qquad
-          M = T T^\top \leftarrow \overline{\nabla f\, \nabla f^\top}    [FL-3]
+          M = T T^\top \leftarrow \overline{\nabla f\, \nabla f^\top}    [FR-3]
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Kernel:
 
 @dataclass(frozen=True)
 class KernelMember:
-    """The function [FL-3].
+    """The function [FR-3].
 
     Parameters
     ----------

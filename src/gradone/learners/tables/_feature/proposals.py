@@ -3,7 +3,7 @@ r"""Directions that the moments of the inputs given the residual propose, given 
 With functions :math:`T_b` of the residual (and of the known coordinates) and inputs u that are
 whitened and orthogonal to the known directions,
 
-.. math:: m_b = \overline{T_b u}, \qquad A_b = \overline{T_b\, u u^\top}.    [FL-4]
+.. math:: m_b = \overline{T_b u}, \qquad A_b = \overline{T_b\, u u^\top}.    [FR-4]
 
 A direction that is invisible alone may be visible given others, through their coordinates in
 :math:`T_b`.

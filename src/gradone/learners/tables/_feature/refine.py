@@ -8,7 +8,7 @@ The smoother S is fitted anew at every B, so the derivative of its residuals
 
 A step counts as better by the leave-one-out error that also knows of the parameters in B,
 
-.. math:: \frac1n \sum_i \Big(\frac{r_i}{1 - h_i - h^J_i}\Big)^2    [FL-2]
+.. math:: \frac1n \sum_i \Big(\frac{r_i}{1 - h_i - h^J_i}\Big)^2    [FR-2]
 
 with h the diagonal of S and :math:`h^J` that of :math:`J (J^\top J + \mu ..)^{-1} J^\top`. Without
 :math:`h^J` the error would be blind to the d k numbers that were fitted.

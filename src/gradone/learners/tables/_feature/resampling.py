@@ -25,7 +25,7 @@ def bootstrap_angles(
     row and no class is ever missing. For a direction u and orthonormal directions V of such a fit
     the angle is
 
-    .. math:: \arcsin |u - V^\top V u|,    [FL-10]
+    .. math:: \arcsin |u - V^\top V u|,    [FR-10]
 
     and 90 if it has none.
 

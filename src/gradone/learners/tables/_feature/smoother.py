@@ -1,6 +1,6 @@
 r"""A smoother on learned coordinates, with a linear function of all features beside it.
 
-.. math:: f(x) = b_0 + \langle b, x\rangle + \sum_j a_j\, e^{-|B^\top x - c_j|^2/2}    [FL-1]
+.. math:: f(x) = b_0 + \langle b, x\rangle + \sum_j a_j\, e^{-|B^\top x - c_j|^2/2}    [FR-1]
 
 The landmarks :math:`c_j` are projections of training rows. B (d, k) is not orthonormal: its scale
 is the bandwidth of the kernel, and it is free.
@@ -25,7 +25,7 @@ _PIVOT = 1e-7  # landmarks that the others explain up to this share are left out
 
 @dataclass(frozen=True)
 class Smoother:
-    """The function [FL-1].
+    """The function [FR-1].
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ class SmootherFit:
         return np.asarray(np.einsum("ij,ij->j", errors, errors) / self.rows.weights.sum())
 
     def score(self, leverage: np.ndarray | float = 0.0, *, hat: np.ndarray | None = None) -> float:
-        """Mean square leave-one-out error [FL-2].
+        """Mean square leave-one-out error [FR-2].
 
         Parameters
         ----------
