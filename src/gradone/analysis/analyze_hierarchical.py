@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import math
+import textwrap
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -78,18 +79,21 @@ class HierarchicalAnalysis:
 
     def summary(self, *, heading: bool = True) -> str:
         """One screen of text, with or without the target itself."""
-        lines = [f"{self.target!r}", ""] if heading else []
+        title = textwrap.wrap(repr(self.target), _WIDTH, subsequent_indent="  ")
+        lines = [*title, ""] if heading else []
         lines += ["Information exponents"]
-        lines += [f"  {name:30s}{value}" for name, value in self._exponents()]
+        for name, value in self._exponents():
+            lines += _row(name, 30, value)
         lines += ["", "Samples needed to learn everything"]
         lines += [f"  {_name(k):30s}{_power(v)}" for k, v in self.data_exponents.items()]
         lines += ["", "Error left when n passes d^kappa"]
         for learner, steps in self.plateaus.items():
-            path = "  ".join(f"{s.kappa:.3g}: {s.error.value:.4g}" for s in steps)
+            path = "  ".join(f"{s.kappa:.3g}:{_TIE}{s.error.value:.4g}" for s in steps)
             path = path or f"undecided: {self.budget:.3g} seconds of processor time were spent"
-            lines.append(f"  {_name(learner):30s}{path}")
+            lines += _row(_name(learner), 30, path)
         lines += ["", "Assumptions of the theorem (ReLU network)"]
-        lines += [f"  {c.id:4s}{c.verdict:18s}{c.why}" for c in self.checklist]
+        for c in self.checklist:
+            lines += _row(f"{c.id:4s}{c.verdict}", 22, c.why.replace(" = ", f"{_TIE}={_TIE}"))
         return "\n".join(lines)
 
     def _exponents(self) -> list[tuple[str, str]]:
@@ -143,6 +147,8 @@ class HierarchicalAnalysis:
         return f"<p>$${self.target.latex}$$</p><table>{exponents}</table><table>{rows}</table>"
 
 
+_WIDTH = 80
+_TIE = "\N{NO-BREAK SPACE}"  # no line is broken there
 _NAMES = {
     "lazy": "kernel, random features",
     "two_layer": "two layers",
@@ -153,6 +159,16 @@ _NAMES = {
 
 def _name(learner: str) -> str:
     return _NAMES[learner]
+
+
+def _row(name: str, width: int, text: str) -> list[str]:
+    """Lines of a name and a text beside it, broken between words."""
+    lines = textwrap.wrap(text, _WIDTH - 2 - width, break_long_words=False) or [""]
+    names = [name, *[""] * (len(lines) - 1)]
+    return [
+        f"  {one:{width}s}{line.replace(_TIE, ' ')}".rstrip()
+        for one, line in zip(names, lines, strict=True)
+    ]
 
 
 def _power(exponent: float) -> str:

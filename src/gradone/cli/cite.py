@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from enum import StrEnum
 from typing import Annotated
 
 import typer
 
-from ._app import app
+from ._app import app, wrapped
 
 
 class Format(StrEnum):
@@ -29,4 +31,6 @@ def cite(
     """Print the references of a named target or a paper."""
     from ..base import references
 
-    typer.echo(references.cite(name, format=style.value))
+    found = references.cite(name, format=style.value)
+    is_read = style is Format.text and sys.stdout.isatty()  # a reference in a file is one line
+    typer.echo(wrapped(found, shutil.get_terminal_size().columns) if is_read else found)

@@ -98,7 +98,8 @@ def _blas() -> Finding:
         blas = "unknown library"
     for variable in THREAD_VARIABLES:
         if chosen := os.environ.get(variable):
-            return Finding("BLAS", f"{blas}, {chosen} threads ({variable})")
+            threads = "1 thread" if chosen == "1" else f"{chosen} threads"
+            return Finding("BLAS", f"{blas}, {threads} ({variable})")
     return Finding("BLAS", f"{blas}, one thread per core")
 
 

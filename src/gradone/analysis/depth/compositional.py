@@ -133,8 +133,11 @@ def shown(number: Estimate) -> str:
     --------
     >>> shown(Estimate(0.39894228, 7e-16, "quadrature"))
     '0.398942 ± 7e-16'
+    >>> shown(Estimate(-7e-18, 1e-12, "quadrature"))
+    '0 ± 1e-12'
     """
-    return f"{number.value:.6g}" + (f" ± {number.error:.0e}" if number.error else "")
+    value = number.value if abs(number.value) > number.error else 0.0
+    return f"{value:.6g}" + (f" ± {number.error:.0e}" if number.error else "")
 
 
 def _product(*parts: tuple[str, Exponent]) -> Exponent:
