@@ -63,6 +63,16 @@ def test_errors_and_cosines_never_share_an_axis():
     assert only.y.label == "squared cosines"
 
 
+def test_gray_lines_are_taken_away_as_well():
+    """The page draws them: where stages open, and the error of predicting the mean."""
+    picture = prediction_chart("z1**2", None, "bayes_amp", 2.0, {}, 2)
+    errors, cosines = ({one.name: one for one in chart.series} for chart in picture.charts)
+    assert errors["a stage opens"].x == pytest.approx((0.5,), abs=1e-3)
+    assert errors["predicting the mean"].y == pytest.approx((2.0,))
+    assert "a stage opens" in cosines
+    assert "predicting the mean" not in cosines
+
+
 def test_algorithms_of_one_picture_differ_in_color():
     raced = [card for card in all_cards() if card.prominence != "asked"]
     colors = [check_color(card.color) for card in raced]

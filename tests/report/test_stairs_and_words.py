@@ -22,6 +22,10 @@ def analyzed(target):
             "Trivial: all directions are visible with any number of samples proportional to d",
         ),
         ("sign(z1*z2)", "Easy: all directions are found above n/d = π²/4 = 2.467"),
+        (
+            "sign(z1*z2 + 0.3*z3)",
+            "Easy: all directions are found above n/d = 2.073(3) or more",
+        ),
         ("sign(z1*z2*z3)", "Hard: no efficient algorithm finds span(z1, z2, z3) with n = O(d)"),
     ],
 )

@@ -95,8 +95,24 @@ def _beside(analysis: Any, top: float) -> np.ndarray:
 
 def thresholds(analysis: Any) -> list[float]:
     """Values of n/d above which stages of efficient algorithms open, as far as they are known."""
-    found = (stage.threshold.value for stage in getattr(analysis, "grand_staircase", ()))
-    return [value for value in found if 0 < value < math.inf]
+    return [place for places in openings(analysis).values() for place in places]
+
+
+def openings(analysis: Any) -> dict[str, list[float]]:
+    """The same with words for a picture: of some stages only a lower bound is known.
+
+    Examples
+    --------
+    >>> from gradone import Target, analyze
+    >>> openings(analyze(Target("sign(z1*z2 + 0.3*z3)")))
+    {'a stage opens here or later': [2.07...]}
+    """
+    found: dict[str, list[float]] = {}
+    for stage in getattr(analysis, "grand_staircase", ()):
+        words = "a stage opens here or later" if stage.is_bound else "a stage opens"
+        if 0 < stage.threshold.value < math.inf:
+            found.setdefault(words, []).append(stage.threshold.value)
+    return found
 
 
 def next_places(curves: Sequence[xr.Dataset], axis: str, most: int = 1) -> list[float]:

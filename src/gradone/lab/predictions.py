@@ -6,11 +6,12 @@ import math
 import warnings
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..algorithms import Algorithm, Run
 from ..base.errors import BadData, GradoneError
-from ..charts import AXES, DASHES, WORDS, Axis, Chart, Panels, Series, line
+from ..charts import AXES, DASHES, WORDS, Axis, Chart, Panels, Series, hline, line, vline
 from ..theory import THEORIES
 from ..theory._registry import refusal
 from . import neurons
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 _GRADIENT = "cosine of gradient and target"
+_GRAY = DASHES[1], DASHES[3]  # of the lines where stages open
 
 
 class UnknownName(GradoneError, LookupError):
@@ -206,25 +208,41 @@ def prediction(
         whole = find_target(target, noise)
         found = curves(whole, theory, top, sliders, points)
     return {
-        "marks": _marks(whole, found),
+        "marks": _marks(whole, found)._asdict(),
         "notes": list(dict.fromkeys(str(warning.message) for warning in caught)),
         "theory": theory,
         "series": [{**one._asdict(), "y": finite(one.y)} for one in found],
     }
 
 
-def _marks(target: Any, found: Sequence[Curve]) -> dict[str, Any]:
-    """Where stages open, and the error of who predicts the mean, for curves along n/d."""
-    from ..experiments.places import thresholds
+class Marks(NamedTuple):
+    """Gray lines of a picture: where stages open, and the error of who predicts the mean."""
+
+    openings: Mapping[str, list[float]] = MappingProxyType({})
+    level: float | None = None
+
+    def lines(self, last: float, quantity: str) -> list[Series]:
+        """Those of the panel of a quantity that ends at a place, as the page draws them."""
+        found = [
+            vline(words, [place for place in places if place < last], dash=dash)
+            for (words, places), dash in zip(self.openings.items(), _GRAY, strict=False)
+        ]
+        if self.level is not None and quantity == "test_mse":
+            found.append(hline("predicting the mean", self.level, dash="dot"))
+        return [one for one in found if one.x or one.y]
+
+
+def _marks(target: Any, found: Sequence[Curve]) -> Marks:
+    """Gray lines of curves along n/d."""
+    from ..experiments.places import openings
     from ..targets.summary import summarize
 
-    if not any(one.quantity in ("test_mse", "cosine2") for one in found):
-        return {"thresholds": [], "level": None}
-    if predicted()[found[0].theory].axis != "alpha":
-        return {"thresholds": [], "level": None}
+    is_known = any(one.quantity in ("test_mse", "cosine2") for one in found)
+    if not is_known or predicted()[found[0].theory].axis != "alpha":
+        return Marks({})
     variance = summarize(target, d=16).variance
     level = None if variance is None else variance.value + target.noise
-    return {"thresholds": thresholds(analysis_of(target)), "level": level}
+    return Marks(openings(analysis_of(target)), level)
 
 
 def prediction_chart(
@@ -244,15 +262,20 @@ def prediction_chart(
     kept = [one for one in lines if one.quantity == quantity] or lines
     axis = predicted()[theory.partition(",")[0]].axis
     origin = {"target": repr(found), "theory": theory, "sliders": dict(sliders)}
+    marks, last = _marks(found, lines), max(max(one.x) for one in kept)
     charts = []
     for name in dict.fromkeys(one.quantity for one in kept):
         own = [one for one in kept if one.quantity == name]
-        top = max((v for one in own for v in one.y if math.isfinite(v)), default=1.0)
+        gray = marks.lines(last, name)
+        highest = [v for one in (*own, *gray) for v in one.y if math.isfinite(v)]
+        top = max(highest, default=1.0)
         up = Axis(WORDS.get(name, _GRADIENT), range=(0.0, 1.08 * top or 1.0))
         series: tuple[Series, ...] = tuple(
             line(one.name, one.x, one.y, color=one.color, dash=one.dash) for one in own
         )
-        charts.append(Chart("", Axis(AXES[axis]), up, series, legend="below", origin=origin))
+        charts.append(
+            Chart("", Axis(AXES[axis]), up, (*series, *gray), legend="below", origin=origin)
+        )
     return charts[0] if len(charts) == 1 else Panels("", tuple(charts), origin=origin)
 
 

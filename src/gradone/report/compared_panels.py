@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from ..algorithms import ALGORITHMS, all_cards, look_of
 from ..base.errors import BadData
-from ..charts import Axis, Chart, Series, draw, hline, line, vline
-from ..experiments.places import thresholds
+from ..charts import DASHES, Axis, Chart, Series, draw, hline, line, vline
+from ..experiments.places import openings
 from .panel import Panel, from_zero
 from .words import how_to_get
 
@@ -42,8 +42,9 @@ def overlaps(study: Study) -> Panel | None:
     """Squared cosines with the hidden directions against n/d."""
     comparison = study.comparison
     series = _compared(comparison, "cosine2")
-    if series and (places := thresholds(study.analysis)):
-        series.append(vline("a stage opens", places, color="gray", dash="dashdot"))
+    stages = openings(study.analysis).items() if series else ()
+    for (words, places), dash in zip(stages, (DASHES[3], DASHES[2]), strict=False):
+        series.append(vline(words, places, color="gray", dash=dash))
     chart = _chart(comparison, series, r"squared cosines $\cos^2\theta_k$", study, top=1.05)
     text = (
         "The squared cosines between the found and the hidden directions, the largest on top. A "

@@ -96,7 +96,8 @@ def _headline(a: Analysis) -> str:
     if a.learnability == "trivial":
         return "Trivial: all directions are visible with any number of samples proportional to d"
     if a.learnability == "easy":
-        return f"Easy: all directions are found above n/d = {number_text(a.full_threshold)}"
+        bound = " or more" if a.full_threshold.note else ""
+        return f"Easy: all directions are found above n/d = {number_text(a.full_threshold)}{bound}"
     if a.learnability == "hard":
         never = str(a.never) if a.never.dim else "some direction"
         return f"Hard: no efficient algorithm finds {never} with n = O(d) samples"

@@ -59,29 +59,25 @@ export function choices(kind, axis) {
   return names.length > 1 ? { ...found, both: "both" } : found;
 }
 
-/** Gray lines: where a stage opens, and the error of predicting the mean. */
-function grayLines({ thresholds = [], level } = {}, drawn, axis) {
+/** Gray lines, each with its name for the legend: where stages open, and the error of predicting the mean. */
+function grayLines({ openings = {}, level } = {}, drawn, axis) {
   if (axis !== "alpha") return [];
   const last = Math.max(...drawn.flatMap((one) => one.x));
-  const gray = { color: "#888888", width: 1 };
-  const found = thresholds
-    .filter((place) => place < last)
-    .map((place) => ({ type: "line", x0: place, x1: place, yref: "paper", y0: 0, y1: 1 }))
-    .map((line) => ({ ...line, line: { ...gray, dash: "dash" } }));
-  if (level != null && drawn.every((one) => one.quantity === "test_mse"))
-    found.push({
-      type: "line", xref: "paper", x0: 0, x1: 1, y0: level, y1: level, line: { ...gray, dash: "dot" },
-    });
+  const gray = (name, dash, ends) => ({ name, type: "line", ...ends, line: { color: "#888888", width: 1, dash } });
+  const found = Object.entries(openings).flatMap(([name, places], i) =>
+    places
+      .filter((place) => place < last)
+      .map((place) => gray(name, ["dash", "dashdot"][i], { x0: place, x1: place, yref: "paper", y0: 0, y1: 1 })));
+  if (level != null && drawn[0].quantity === "test_mse")   // errors stand on the first axis
+    found.push(gray("predicting the mean", "dot", { xref: "paper", x0: 0, x1: 1, y0: level, y1: level }));
   return found;
 }
 
 /** What the gray lines are, for the legend. */
 const grayKeys = (lines) =>
-  [["dash", "a stage opens"], ["dot", "predicting the mean"]]
-    .filter(([dash]) => lines.some((one) => one.line.dash === dash))
-    .map(([dash, name]) => ({
-      x: [null], y: [null], name, mode: "lines", type: "scatter", line: { color: "#888888", width: 1, dash },
-    }));
+  [...new Map(lines.map((one) => [one.name, one.line]))].map(([name, line]) => ({
+    x: [null], y: [null], name, mode: "lines", type: "scatter", line,
+  }));
 
 function drawCurves(plot, series, axis, quantity, marks) {
   const kept = series.filter((one) => quantity === "both" || one.quantity === quantity);
