@@ -9,6 +9,7 @@ import pytest
 
 import gradone as gd
 from gradone.base.children import Outcome
+from gradone.report.compared_panels import depth_limit
 from gradone.report.page import page as page_of
 from gradone.report.panels import panels
 from gradone.report.study import Study
@@ -138,6 +139,15 @@ def test_a_report_for_screens_leaves_still_pictures_out(study):
     assert late.count("live-only") == study.to_html().count('class="still"') + late.count(
         "html.js .live-only"
     )
+
+
+def test_the_limit_of_depth_shows_a_step_of_the_error():
+    """The error of this target falls at n = d^4, not before."""
+    study = Study(gd.zoo("sight-he2"), d=32)
+    study.verdicts["analysis"] = gd.analyze(study.target)
+    for one in depth_limit(study).chart.series:
+        assert (one.x[-1], one.y[0]) == (5.0, pytest.approx(8.0))
+        assert one.y[-1] == pytest.approx(0.0, abs=1e-9)
 
 
 def test_hierarchical_targets_have_a_report_of_their_own():

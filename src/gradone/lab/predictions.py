@@ -267,8 +267,8 @@ def prediction_chart(
     for name in dict.fromkeys(one.quantity for one in kept):
         own = [one for one in kept if one.quantity == name]
         gray = marks.lines(last, name)
-        highest = [v for one in (*own, *gray) for v in one.y if math.isfinite(v)]
-        top = max(highest, default=1.0)
+        heights = [*(one.y for one in own), *(one.y for one in gray)]
+        top = max((v for y in heights for v in y if math.isfinite(v)), default=1.0)
         up = Axis(WORDS.get(name, _GRADIENT), range=(0.0, 1.08 * top or 1.0))
         series: tuple[Series, ...] = tuple(
             line(one.name, one.x, one.y, color=one.color, dash=one.dash) for one in own

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from ..algorithms import ALGORITHMS, all_cards, look_of
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from .study import Study
 
-_LAST_KAPPA = 4.0
+_LAST_KAPPA = 4.0  # at least; the first step is seen
 
 
 def errors(study: Study) -> Panel | None:
@@ -75,6 +76,9 @@ def depth_limit(study: Study) -> Panel | None:
     if analysis is None:
         return None
     cards = {network: card for card in all_cards() for network in getattr(card, "networks", ())}
+    kappas = [step.kappa for steps in analysis.plateaus.values() for step in steps]
+    first = min((kappa for kappa in kappas if kappa > 0), default=math.inf)
+    last = max(_LAST_KAPPA, 1.0 + first) if math.isfinite(first) else _LAST_KAPPA
     series = []
     for key in analysis.plateaus:
         card = cards[key]
@@ -83,14 +87,14 @@ def depth_limit(study: Study) -> Panel | None:
         color = card.color
         x, y = [0.0], [float("nan")]
         for step in analysis.plateaus[key]:
-            if step.kappa >= _LAST_KAPPA:
+            if step.kappa >= last:
                 break
             place, height = float(step.kappa), float(step.error.value)
             x, y = [*x, place, place], [*y, y[-1] if len(x) > 1 else height, height]
         y[0] = y[1]
-        series.append(line(name, [*x, _LAST_KAPPA], [*y, y[-1]], color=color, dash=dash))
+        series.append(line(name, [*x, last], [*y, y[-1]], color=color, dash=dash))
     up = from_zero("error without noise", "y", series)
-    across = Axis(r"$\log n/\log d$", range=(0.0, _LAST_KAPPA))
+    across = Axis(r"$\log n/\log d$", range=(0.0, last))
     text = (
         "In the limit of large d the error falls where the samples suffice for the next level. "
         "Each kind of network has a staircase of its own."
