@@ -255,6 +255,16 @@ def test_calibration_leaves_probabilities_as_they_are():
     assert np.abs(np.exp(found(fresh)) - fresh).max() < 0.05
 
 
+@pytest.mark.parametrize("n", [30, 300, 3000])
+def test_rows_without_an_error_promise_no_more_than_the_rule_of_succession(n):
+    """n rows all right: one error is expected of n + 2. Before, 30 rows promised 0.9995."""
+    classes = np.arange(n) % 3
+    found = calibrated(np.eye(3)[classes], classes, np.ones(n))
+    said = np.exp(found(np.eye(3)))
+    assert said[np.eye(3) == 1] == pytest.approx(1 - (2 / 3) / (n + 2), abs=1.5 / n)
+    assert (said[np.eye(3) == 1] < 1 - 0.5 / (n + 2)).all()
+
+
 # ---- trees, limits, intervals
 
 

@@ -3,6 +3,9 @@ r"""Probabilities of classes from scores, fitted to scores out of fold.
 .. math:: P(c \mid x) \propto \max(s_c(x), 0.01)^u\, e^{t\, s_c(x) + b_c}    [FR-6]
 
 Scores estimate probabilities: where they are right u = 1 and t = 0; t is for those that are not.
+Few rows cannot tell much else: before they are seen, t and u - 1 are standard normal. Nor can
+n rows without an error promise that there is none: by the rule of succession one is expected of
+n + 2. With this probability a label is taken for one drawn from the shares of the classes.
 """
 
 from __future__ import annotations
@@ -14,7 +17,6 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax
 
 _LEAST = 0.01  # scores may be negative
-_PULL = 1e-3  # of t^2 and u^2 in the mean loss: classes that are separated would make it infinite
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ def _logarithms(scores: np.ndarray) -> np.ndarray:
 
 
 def calibrated(scores: np.ndarray, classes: np.ndarray, weights: np.ndarray) -> Calibration:
-    """Slope, power and offsets with the largest likelihood.
+    """Slope, power and offsets with the largest probability given the scores.
 
     Parameters
     ----------
@@ -63,19 +65,21 @@ def calibrated(scores: np.ndarray, classes: np.ndarray, weights: np.ndarray) -> 
     >>> np.exp(found(np.zeros((1, 2)))).round(3)
     array([[0.75, 0.25]])
     """
-    k = scores.shape[1]
+    n, k = scores.shape
     hot = classes[:, None] == np.arange(k)
     shares, columns = weights / weights.sum(), np.stack([scores, _logarithms(scores)])
-    pull = np.concatenate([[_PULL, _PULL], np.full(k, 1e-9)])
+    wrong = 1 / (n + 2)
+    truth = (1 - wrong) * hot + wrong * (shares @ hot)
+    center = np.concatenate([[0.0, 1.0], np.zeros(k)])
+    pull = np.concatenate([[1 / n, 1 / n], np.full(k, 1e-9)])
 
     def loss(parameters: np.ndarray) -> tuple[float, np.ndarray]:
         logs = log_softmax(np.tensordot(parameters[:2], columns, 1) + parameters[2:], axis=1)
-        excess = shares[:, None] * (np.exp(logs) - hot)
-        value = -float(shares @ logs[hot]) + 0.5 * float(pull @ parameters**2)
+        excess, away = shares[:, None] * (np.exp(logs) - truth), parameters - center
+        value = -float(shares @ (truth * logs).sum(axis=1)) + 0.5 * float(pull @ away**2)
         slopes = np.concatenate([np.tensordot(columns, excess, 2), excess.sum(axis=0)])
-        return value, slopes + pull * parameters
+        return value, slopes + pull * away
 
-    start = np.concatenate([[1.0, 0.0], np.log(np.maximum(shares @ hot, 1e-12))])
     bounds = [(0.0, None)] * 2 + [(None, None)] * k
-    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, tol=1e-12)
+    found = minimize(loss, center, jac=True, method="L-BFGS-B", bounds=bounds, tol=1e-12)
     return Calibration(float(found.x[0]), float(found.x[1]), found.x[2:])
