@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 _GROUP_BYTES = 1 << 26  # moments of as many permutations as fit in 64 MB are computed at once
+_SMALL = 40  # rows of a matrix, below which all eigenvalues are found sooner than the largest alone
 
 
 @dataclass(frozen=True)
@@ -95,6 +96,8 @@ def largest_eigenvalue(M: np.ndarray) -> float:
     >>> round(largest_eigenvalue(np.diag([1.0, -3.0])), 12)
     1.0
     """
+    if len(M) < _SMALL:
+        return float(np.linalg.eigvalsh(M)[-1])
     from scipy.linalg import eigvalsh
 
     last = len(M) - 1

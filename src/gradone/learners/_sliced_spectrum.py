@@ -104,7 +104,7 @@ def _spectra(
     for group in groups:
         means, squares = inputs.moments(np.concatenate(group, axis=1))
         for m, A in zip(np.split(means, len(group)), np.split(squares, len(group)), strict=True):
-            null_first.append(np.linalg.norm(m, 2) ** 2)
+            null_first.append(largest_eigenvalue(m @ m.T))
             null_second.append(largest_eigenvalue(sum_of_squares(A)))
     first = Spectrum(m_b.T @ m_b, np.array(null_first))  # [SD-1]
     return Spectra(first, Spectrum(sum_of_squares(A_b), np.array(null_second)), A_b)

@@ -16,6 +16,7 @@ from .watch import Watch
 
 _DECIDED = 5.0  # standard errors by which it must win for the other folds to be left out
 _DECIDING_ROWS = 300
+_WORTH_A_LOOK = 0.5  # standard errors by which directions must win for other folds to look for them
 _BEYOND_MEAN, _BEYOND_LINEAR = 2.0, 1.0  # standard errors that make directions worth telling
 _ALWAYS = ("stage0", "best", "rough")  # index members that every search gives
 _SOLVED = 0.01  # share of the variance below which no other family is needed
@@ -142,7 +143,7 @@ def _lessened(plan: Plan, fold: _Fold) -> tuple[Plan, bool]:
         rival = min((m for m in level if m not in fitted.bases), key=level.__getitem__)
         if level[index] < _SOLVED:
             families = tuple(f for f in families if f != "metric")
-        elif level[rival] < level[index]:
+        elif not gain(errors[index], errors[rival], test.weights).beyond(_WORTH_A_LOOK):
             families = tuple(f for f in families if f != "index")
     if level.get("trees", 0.0) > _FAR * min(level.values()):
         families = tuple(f for f in families if f != "trees")

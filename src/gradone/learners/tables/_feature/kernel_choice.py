@@ -42,13 +42,12 @@ def left_out_errors(rows: Rows, gram: np.ndarray, penalties: np.ndarray) -> Left
     values, axes = np.linalg.eigh(gram)
     values = np.maximum(values, 0.0)
     inner = axes.T @ ((rows.Y - rows.mean(rows.Y)) * root)
-    errors, freedom = [], []
-    for penalty in penalties:
-        inverse = 1 / (values + penalty)
-        left = (axes @ (inverse[:, None] * inner)) / (axes**2 @ inverse)[:, None]
-        errors.append((left**2).mean(axis=1))
-        freedom.append(float(np.sum(values * inverse)))
-    return LeftOut(np.array(errors), np.array(freedom))
+    inverse = 1 / (values[:, None] + penalties)
+    squares = np.zeros((len(penalties), len(rows)))
+    for labels in inner.T:
+        squares += ((axes @ (inverse * labels[:, None])) ** 2).T
+    errors = squares / inner.shape[1] / ((axes**2 @ inverse) ** 2).T
+    return LeftOut(errors, values @ inverse)
 
 
 def chosen_kernel(rows: Rows, sample: np.ndarray) -> tuple[Kernel, float]:

@@ -20,7 +20,7 @@ _PAIR = 0.99  # a pair of directions must have at most this share of the error o
 _PERFECT = 1e-4
 _LEAST_GAIN = 5e-4  # of the variance of the labels
 _FINALISTS = 3
-_FIRST_STAGES = 3  # until this one a stage without gain is forgiven once
+_FIRST_STAGES = 3  # until this one a stage of little gain is forgiven once
 
 
 @dataclass(frozen=True)
@@ -115,14 +115,16 @@ def search(
         origin, fit = won
         if number == 0:
             yield Stage(fit, fit.score(), origin)
-        found = pruned(refined(fit, _STEPS))
+        found = refined(fit, _STEPS, hopeless=score if number else np.inf)
+        if not number or found.score < score:
+            found = pruned(found)
         before, gain = score, 1 - found.score / score
         added = max(found.fit.B.shape[1] - B.shape[1], 0) if number else 0
         if gain > added * price(rows):
             score, known, B = found.score, found.fit, found.fit.B
             yield Stage(found.fit, found.score, origin)
             signals = [found.fit.residuals]
-        elif number == 0:
+        else:  # the next proposals would be the same
             return
         weak += gain < settings.min_gain or gain * before < _LEAST_GAIN
         if weak == 2 or (weak and number + 1 >= _FIRST_STAGES) or score < _PERFECT:
