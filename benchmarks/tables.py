@@ -1,7 +1,7 @@
 """Real tables: gradone's learners beside their peers, on the same folds in the same run.
 
 Run: python benchmarks/tables.py [--only TABLE ...] [--methods METHOD ...] [--noise COLUMNS]
-                                 [--out FILE] [--summary]
+                                 [--draws N] [--out FILE] [--summary]
 
 Beside the tables of REGRESSION and CLASSES there are six functions of engineering whose inputs are
 turned at random (ROTATED, _engineering.py). The method fast is gradone's with effort="fast".
@@ -10,7 +10,8 @@ Every table comes from a package on PyPI (`pip install 'gradone[bench]'` brings 
 LightGBM and CatBoost; xrfm needs PyTorch, see feature_learners.py). Texts become columns of 0 and
 1, missing numbers the median and a mark; all methods get the same numbers, 5 folds, defaults, one
 thread. Each fit is one line of FILE (results.jsonl), so that a run that was stopped goes on where
-it was.
+it was. Scores beside columns of noise depend on the draw of the noise: --draws takes the mean over
+several.
 
 Tables marked DEVELOPED were looked at while settings were chosen; the others were named before
 any of them was run, and nothing was changed because of them.
@@ -28,6 +29,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -205,20 +207,20 @@ def _installed(name: str) -> Any:
         return None
 
 
-def fits(names: list[str], methods: list[str]) -> Iterator[tuple[str, str, int]]:
-    """Table, method and fold of every fit of a run, table by table."""
+def fits(names: list[str], methods: list[str], draws: int) -> Iterator[tuple[str, str, int, int]]:
+    """Table, method, fold and draw of the noise of every fit of a run, table by table."""
     for name in names:
         known = classifiers() if name in CLASSES else regressors()
         for method in known:
             if not methods or method in methods:
-                yield from ((name, method, fold) for fold in range(FOLDS))
+                yield from product([name], [method], range(FOLDS), range(draws))
 
 
-def one(name: str, method: str, fold: int, noise: int) -> dict[str, Any]:
+def one(name: str, method: str, fold: int, draw: int, noise: int) -> dict[str, Any]:
     """Score and CPU seconds of one fit."""
     X, y = loaded(name)
     if noise:
-        X = np.hstack([X, np.random.default_rng(1).standard_normal((len(X), noise))])
+        X = np.hstack([X, np.random.default_rng(1 + draw).standard_normal((len(X), noise))])
     classes = name in CLASSES
     splitter = (StratifiedKFold if classes else KFold)(FOLDS, shuffle=True, random_state=0)
     train, test = list(splitter.split(X, y))[fold]
@@ -227,7 +229,7 @@ def one(name: str, method: str, fold: int, noise: int) -> dict[str, Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         learner.fit(X[train], y[train])
-        row = {"table": name, "method": method, "fold": fold, "noise": noise}
+        row = {"table": name, "method": method, "fold": fold, "draw": draw, "noise": noise}
         row["cpu"] = time.process_time() - start
         found = np.asarray(learner.predict(X[test])).ravel()
         if not classes:
@@ -239,7 +241,7 @@ def one(name: str, method: str, fold: int, noise: int) -> dict[str, Any]:
     return row
 
 
-def summary(rows: list[dict[str, Any]]) -> None:
+def summary(rows: list[dict[str, Any]], draws: int) -> None:
     """Scores table by table, then ranks, gaps to the best and CPU."""
     for title, tables, key, sign in (
         ("R²", REGRESSION, "score", 1),
@@ -253,8 +255,8 @@ def summary(rows: list[dict[str, Any]]) -> None:
         methods.sort(key=lambda m: (m != "gradone", m == "fast"))
         if not names:
             continue
-        mean = np.array([[_mean(part, t, m, key) for m in methods] for t in names])
-        cpu = np.array([[_mean(part, t, m, "cpu") for m in methods] for t in names])
+        mean = np.array([[_mean(part, t, m, key, draws) for m in methods] for t in names])
+        cpu = np.array([[_mean(part, t, m, "cpu", draws) for m in methods] for t in names])
         print(f"\n{title:22}" + "".join(f"{m:>10}" for m in methods))
         for t, line in zip(names, mean, strict=True):
             mark = "" if t in DEVELOPED else "*"
@@ -287,9 +289,9 @@ def _ranks(words: str, scores: np.ndarray, methods: list[str]) -> None:
         print(f"{f'{name} {words}':22}" + "".join(f"{v:10.{digits}f}" for v in line))
 
 
-def _mean(rows: list[dict[str, Any]], table: str, method: str, key: str) -> float:
+def _mean(rows: list[dict[str, Any]], table: str, method: str, key: str, draws: int) -> float:
     found = [r[key] for r in rows if r["table"] == table and r["method"] == method]
-    return float(np.mean(found)) if len(found) == FOLDS else np.nan
+    return float(np.mean(found)) if len(found) == FOLDS * draws else np.nan
 
 
 def main() -> None:
@@ -297,19 +299,22 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", default=[*REGRESSION, *ROTATED, *CLASSES])
     parser.add_argument("--methods", nargs="+", default=[])
     parser.add_argument("--noise", type=int, default=0, help="columns of noise to add")
+    parser.add_argument("--draws", type=int, default=1, help="draws of these columns")
     parser.add_argument("--out", type=Path, default=Path("results.jsonl"))
     parser.add_argument("--summary", action="store_true", help="only what FILE has")
     given = parser.parse_args()
     rows = [json.loads(line) for line in given.out.open()] if given.out.exists() else []
-    done = {(r["table"], r["method"], r["fold"], r["noise"]) for r in rows}
+    done = {(r["table"], r["method"], r["fold"], r["draw"], r["noise"]) for r in rows}
     if not given.summary:
-        todo = [f for f in fits(given.only, given.methods) if (*f, given.noise) not in done]
-        for number, (name, method, fold) in enumerate(todo):
+        every = fits(given.only, given.methods, given.draws)
+        todo = [f for f in every if (*f, given.noise) not in done]
+        for number, (name, method, fold, draw) in enumerate(todo):
             print(f"\r\033[K{number} of {len(todo)}: {name}, {method}, fold {fold}", end="")
-            rows.append(one(name, method, fold, given.noise))
+            rows.append(one(name, method, fold, draw, given.noise))
             with given.out.open("a") as file:
                 file.write(json.dumps(rows[-1]) + "\n")
-    summary([r for r in rows if r["noise"] == given.noise and r["table"] in given.only])
+    wanted = [r for r in rows if r["noise"] == given.noise and r["draw"] < given.draws]
+    summary([r for r in wanted if r["table"] in given.only], given.draws)
 
 
 if __name__ == "__main__":
