@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 from scipy.optimize import brentq, minimize_scalar
-from scipy.special import erf, ndtr
+from scipy.special import erf, k0e, k1e, ndtr
 from scipy.stats import norm
 
 import gradone as gd
@@ -52,6 +52,27 @@ def test_threshold_of_noisy_phase_retrieval():
     share, moment = law @ weights, law @ (weights * (z**2 - 1))
     rate = np.sum(moment**2 / np.maximum(share, 1e-300)) * (y[1, 0] - y[0, 0])
     assert claim("noisy-phase-retrieval")["alpha_c"] == pytest.approx(1 / rate, abs=1e-5)
+
+
+def test_threshold_of_a_product():
+    def rate(y):
+        """Squares of E[z1**2 - 1 | y] and of E[z1*z2 | y] times the law of y > 0."""
+        return ((y * k1e(y) / k0e(y) - 1) ** 2 + y**2) * k0e(y) * math.exp(-y) * 2 / math.pi
+
+    whole = quad(rate, 0, 1, limit=400)[0] + quad(rate, 1, 60, limit=400)[0]
+    assert claim("product-threshold")["alpha_c"] == pytest.approx(1 / whole, abs=1e-5)
+
+
+def test_first_threshold_of_the_grand_staircase():
+    def seen(y):
+        """Mean of z**2 - 1 given y = z**2 + 1 or z**2 - 1, with equal chances."""
+        squares = np.array([y - 1, y + 1])
+        squares = squares[squares > 0]
+        law = np.exp(-squares / 2) / np.sqrt(squares)
+        return law @ (squares - 1) / law.sum()
+
+    rate = mean(lambda z: (seen(z**2 + 1) ** 2 + seen(z**2 - 1) ** 2) / 2, -(2**0.5), 0, 2**0.5)
+    assert claim("grand-staircase")["alpha_1"] == pytest.approx(1 / rate, abs=1e-5)
 
 
 def test_threshold_of_he4():
@@ -148,6 +169,64 @@ def test_pushes_on_he3():
     assert claim("he3-signs")["v"] == pytest.approx(signs, abs=1e-5)
 
 
+def test_pushes_of_other_losses_on_he3():
+    def y(z):
+        return z**3 - 3 * z
+
+    def cut(e):
+        return np.clip(e, -1.0, 1.0)
+
+    # A sum over labels and over positive preactivations, where relu has the slope one.
+    z, u = np.linspace(-8, 8, 4001), np.linspace(0, 8, 1001)
+    law = np.outer(phi(z) * (z[1] - z[0]), phi(u) * (u[1] - u[0]))
+    law[:, 0] /= 2
+    push = cut(y(z)[:, None] - u)
+    huber = claim("he3-huber")
+    assert huber["v"] == pytest.approx(np.sum(law * push * z[:, None]), abs=2e-5)
+    assert huber["V"] == pytest.approx(np.sum(law * push**2), abs=2e-5)
+    cuts = (-math.sqrt(3), 0, math.sqrt(3))
+    absolute = mean(lambda z: z * (2 * ndtr(y(z)) - 1.5 if y(z) > 0 else -0.5), *cuts)
+    assert claim("he3-absolute")["v"] == pytest.approx(absolute, abs=1e-5)
+    bends = np.sort(np.concatenate([np.roots([1, 0, -3, e]).real for e in (-1, 1)]))
+    clipped = claim("he3-clipped")
+    assert clipped["v"] == pytest.approx(mean(lambda z: cut(y(z)) * z / 2, *bends), abs=1e-5)
+    assert clipped["V"] == pytest.approx(mean(lambda z: cut(y(z)) ** 2 / 2, *bends), abs=1e-5)
+
+
+def test_growth_rates():
+    shifted = mean(lambda z: math.tanh(z + 0.2) * (z**2 - 1))
+    assert claim("standard-staircase")["k"] == pytest.approx(-2 * shifted, abs=1e-3)
+    halved = phi(0) * 4 * phi(1) / 2  # c_2 of relu and E|z**2 - 1|; logistic slope 1/2 at zero
+    assert claim("binary-labels-gain-nothing")["k"] == pytest.approx(halved, abs=1e-5)
+
+
+def escape_time(velocity, d):
+    """Time over d in which an overlap grows from d**(-1/2) to one half."""
+    return quad(lambda m: 1 / velocity(m), d**-0.5, 0.5)[0]
+
+
+def test_escape_times():
+    linear, quadratic = claim("linear-escape"), claim("quadratic-escape")
+    for d in (1000, 1_000_000):
+        time = escape_time(lambda m: 1 - m**2 - m / 2, d)
+        assert linear[f"d_{d}"] == pytest.approx(time, abs=6e-4)
+    for d in (1000, 10_000):
+        # E[(z**2 - 1)**2 u**2] = 2 + 8 m**2 is the mean square of a push.
+        time = escape_time(lambda m: 0.2 * m * (1 - m**2) - 0.005 * m * (2 + 8 * m**2), d)
+        assert quadratic[f"d_{d}"] == pytest.approx(time, abs=0.01)
+
+
+def test_errors_of_gaussian_covariates():
+    levels, shares = np.array([4.0, 1.0, 0.25, 0.0625]), np.array([0.008, 0.002, 0.001, 0.0002])
+    outside = 1.0 - 50 * np.sum(shares / levels)
+    for n in (100, 400):
+        kappa = brentq(lambda k, n=n: k * (n - 50 * np.sum(levels / (levels + k))) - 0.5, 1e-9, 9)
+        second = 50 * np.sum((levels / (levels + kappa)) ** 2)
+        bias = outside + 50 * np.sum(shares / levels * (kappa / (levels + kappa)) ** 2)
+        error = (bias + 0.1) / (1 - second / n) - 0.1
+        assert claim("gaussian-covariates")[f"mse_{n}"] == pytest.approx(error, rel=1e-5)
+
+
 def test_the_wait_at_a_saddle():
     slope = 1 / (2 * phi(0))  # c_2 of relu is the density at zero; z1*z2 has the norm one
     assert claim("mean-field-saddle")["slope"] == pytest.approx(slope, abs=1e-4)
@@ -210,16 +289,32 @@ def test_biases_of_a_relu():
     assert ATLAS["gram-levels"].claimed["second"] == pytest.approx(claimed["c2"] / 64, abs=1e-6)
 
 
-def test_bounds_of_a_richer_basis():
+@pytest.mark.parametrize(
+    ("name", "strengths", "within"),
+    [("risk-bounds", (0.9,), 5e-5), ("bounds-of-a-richer-basis", (0.306, 1.233), 1e-8)],
+)
+def test_bounds_on_the_risk(name, strengths, within):
     x, weights = NODES
     root = np.sqrt(weights / weights.sum())
     means, slopes = [], []
-    for strength in (0.306, 1.233):
+    for strength in strengths:
         inner = strength * x[:, None] + x
         means.append(np.tanh(inner) @ root**2)
         slopes.append(x * (np.cosh(inner) ** -2 @ root**2))
-    claimed, label = claim("bounds-of-a-richer-basis"), np.sin(x) * root
-    for name, columns in (("upper", means), ("lower", means + slopes)):
+    claimed, label = claim(name), np.sin(x) * root
+    for bound, columns in (("upper", means), ("lower", means + slopes)):
         basis = np.stack(columns, axis=1) * root[:, None]
         left = label - basis @ np.linalg.lstsq(basis, label, rcond=None)[0]
-        assert claimed[name] == pytest.approx(float(left @ left), abs=1e-8)
+        assert claimed[bound] == pytest.approx(float(left @ left), abs=within)
+
+
+def test_the_best_neuron():
+    x, weights = NODES
+    law = weights / weights.sum()
+    found = minimize_scalar(
+        lambda k: law @ (np.tanh(x) - np.tanh(k * x[:, None] + x) @ law) ** 2,
+        bounds=(0.5, 4),
+        method="bounded",
+        options={"xatol": 1e-8},
+    )
+    assert claim("best-neuron")["error"] == pytest.approx(found.fun, abs=2e-8)
