@@ -322,6 +322,8 @@ def test_branches_have_unit_covariance():
     H = Branches.whitened(features, B, features(X))(X)
     np.testing.assert_allclose(np.cov(H, rowvar=False), np.eye(2), atol=1e-9)
     np.testing.assert_allclose(H.mean(axis=0), 0, atol=1e-9)
+    F = features(X)
+    np.testing.assert_allclose(features.covariance, F.T @ F / 500, atol=1e-12)
     # They span the same functions.
     bare = np.column_stack([H, np.ones(500)])
     for column in (features(X) @ B).T:
@@ -385,7 +387,7 @@ def test_hermite_products_are_orthonormal():
 
 def test_gradient_of_a_link_agrees_with_differences():
     rng = np.random.default_rng(10)
-    H = rng.standard_normal((500, 2)) * [1.0, 3.0] + 1.0
+    H = rng.standard_normal((1300, 2)) * [1.0, 3.0] + 1.0
     y = np.tanh(H[:, 0]) * H[:, 1]
     link = Link.fitted(H, y, rng)
     assert np.mean((link(H) - y) ** 2) < 0.01 * y.var()

@@ -127,7 +127,8 @@ def find_branches(
                 choice = degree, k, step, errors
     assert choice is not None
     degree, k, step, _ = choice
-    search = _Search.of(data, axes, degree, starts)
+    if degree != search.features.degree:
+        search = _Search.of(data, axes, degree, starts)
     fresh = np.empty(len(data.y_held))
     for third in range(_THIRDS):
         rows = search.fold == third
@@ -152,11 +153,11 @@ def _best_step(steps: Iterator[np.ndarray]) -> tuple[int, np.ndarray]:
 
 def _starts(data: SplitData, axes: np.ndarray) -> np.ndarray:
     """Functions (n, k) to start from: the ridge fit, then what label-weighted moments show."""
-    features = HermiteFeatures.of(data.X, axes, 2, _START_SHRINKAGE)
-    phi = features(data.X)[:, len(axes) :]  # the degree 2 part
+    features, K = HermiteFeatures.of(data.X, axes, 2, _START_SHRINKAGE), len(axes)
+    phi = features(data.X)[:, K:]  # the degree 2 part
     n, m = phi.shape
     y = data.y.astype(np.float64)
-    gram = (phi.T @ phi).astype(np.float64) / n + _START_RIDGE * np.eye(m)
+    gram = features.covariance[K:, K:] + _START_RIDGE * np.eye(m)
 
     def fit(t: np.ndarray) -> np.ndarray:
         found: np.ndarray = np.linalg.solve(gram, (phi.T @ t.astype(phi.dtype)) / n)
@@ -197,7 +198,7 @@ class _Search:
     def of(cls, data: SplitData, axes: np.ndarray, degree: int, starts: np.ndarray) -> _Search:
         features = HermiteFeatures.of(data.X, axes, degree, _SHRINKAGE)
         F, F_held, n = features(data.X), features(data.X_held), len(data.y)
-        gram = (F.T @ F).astype(np.float64) / n + _START_RIDGE * np.eye(F.shape[1])
+        gram = features.covariance + _START_RIDGE * np.eye(F.shape[1])
         # The start was found among quadratic features: the same functions of the present ones.
         start = np.linalg.solve(gram, (F.T @ starts).astype(np.float64) / n)
         y, y_held = data.y.astype(np.float64), data.y_held.astype(np.float64)

@@ -20,12 +20,15 @@ class HermiteFeatures:
         Largest total degree, 2 or 3.
     mean, whitening : ndarray (m,), (m, m)
         Of the bare products.
+    shrinkage : float
+        Added to the variances of the bare products.
     """
 
     axes: np.ndarray
     degree: int
     mean: np.ndarray
     whitening: np.ndarray
+    shrinkage: float
 
     @classmethod
     def of(cls, X: np.ndarray, axes: np.ndarray, degree: int, shrinkage: float) -> HermiteFeatures:
@@ -35,7 +38,15 @@ class HermiteFeatures:
         covariance = (bare.T @ bare).astype(np.float64) / len(X) - np.outer(mean, mean)
         values, vectors = np.linalg.eigh(covariance)
         root = vectors / np.sqrt(np.maximum(values, 0.0) + shrinkage)
-        return cls(axes, degree, mean, root @ vectors.T)
+        return cls(axes, degree, mean, root @ vectors.T, shrinkage)
+
+    @property
+    def covariance(self) -> np.ndarray:
+        """Covariance (m, m) over the rows that have whitened them: S/(S + shrinkage)."""
+        found: np.ndarray = self.whitening @ self.whitening
+        found *= -self.shrinkage
+        found[np.diag_indices(len(found))] += 1.0
+        return found
 
     def coordinates(self, X: np.ndarray) -> np.ndarray:
         """Coordinates (n, K)."""

@@ -6,10 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .._standardize import row_blocks
+
 UNITS = 200
 """Ramps of a link."""
 
 _ROUNDING, _REACH, _RIDGE = 0.35, 2.5, 1e-3
+_ROWS = 512  # their ramps stay in the cache of a processor, which is several times as fast
 
 
 @dataclass(frozen=True)
@@ -58,8 +61,13 @@ class Link:
         return standard, u, np.sqrt(size, out=size)
 
     def _columns(self, H: np.ndarray) -> np.ndarray:
-        standard, u, size = self._ramps(H)
-        return np.concatenate([(u + size) / 2, standard, np.ones((len(H), 1))], axis=1)
+        found = np.ones((len(H), UNITS + H.shape[1] + 1))
+        for part in row_blocks(len(H), _ROWS):
+            standard, u, size = self._ramps(H[part])
+            size += u
+            size /= 2
+            found[part, :UNITS], found[part, UNITS:-1] = size, standard
+        return found
 
     def __call__(self, H: np.ndarray) -> np.ndarray:
         """Values (n,)."""
@@ -67,6 +75,13 @@ class Link:
 
     def with_gradient(self, H: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Values (n,) and gradients (n, k)."""
+        values, slopes = np.empty(len(H), H.dtype), np.empty(H.shape, H.dtype)
+        for part in row_blocks(len(H), _ROWS):
+            values[part], slopes[part] = self._part(H[part])
+        return values, slopes
+
+    def _part(self, H: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The same, for few rows."""
         standard, u, size = self._ramps(H)
         c, directions = self.coefficients.astype(H.dtype), self.directions.astype(H.dtype)
         ramps, rest = c[:UNITS], c[UNITS:]
