@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -209,7 +210,7 @@ def prediction(
         found = curves(whole, theory, top, sliders, points)
     return {
         "marks": _marks(whole, found)._asdict(),
-        "notes": list(dict.fromkeys(str(warning.message) for warning in caught)),
+        "notes": list(first_of_kinds(str(warning.message) for warning in caught).values()),
         "theory": theory,
         "series": [{**one._asdict(), "y": finite(one.y)} for one in found],
     }
@@ -277,6 +278,20 @@ def prediction_chart(
             Chart("", Axis(AXES[axis]), up, (*series, *gray), legend="below", origin=origin)
         )
     return charts[0] if len(charts) == 1 else Panels("", tuple(charts), origin=origin)
+
+
+def first_of_kinds(notes: Iterable[str]) -> dict[str, str]:
+    """Notes that differ in more than their numbers, by what they say without them.
+
+    Examples
+    --------
+    >>> list(first_of_kinds(["11 % above", "not converged", "3.5 % above"]).values())
+    ['11 % above', 'not converged']
+    """
+    found: dict[str, str] = {}
+    for note in notes:
+        found.setdefault(re.sub(r"\d+(\.\d+)?", "#", note), note)
+    return found
 
 
 def finite(values: Any) -> list[float | None]:

@@ -15,7 +15,7 @@ from ..base.errors import GradoneError
 from ..targets.on_inputs import without_inputs
 from . import neurons
 from .contestants import moving, named, source_color, source_label
-from .predictions import finite
+from .predictions import finite, first_of_kinds
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -63,9 +63,9 @@ def raced(parameters: Mapping[str, Any]) -> Iterator[Event]:
         except GradoneError as error:
             yield {"kind": "failed", **words, "why": str(error)}
         else:
-            for note in dict.fromkeys(str(one.message) for one in caught):
-                if (key[0], note) not in told:
-                    told.add((key[0], note))
+            for kind, note in first_of_kinds(str(one.message) for one in caught).items():
+                if (key[0], kind) not in told:
+                    told.add((key[0], kind))
                     yield {"kind": "note", **words, "why": note}
             found[key].append(curve)
             yield curve_event(key[0], curve, parameters["axis"], key[1])

@@ -169,6 +169,10 @@ def test_an_empty_target_says_what_to_do(open_page: Open) -> None:
     page.wait_for_selector(READY)
     page.fill("#target", "")
     expect(page.locator("#mistake")).to_contain_text("Type a target, for example z1*z2")
+    page = open_page("?target=")
+    expect(page.locator("#mistake")).to_contain_text("Type a target, for example z1*z2")
+    page.click("#examples button")
+    page.wait_for_selector(READY)
 
 
 def test_back_goes_to_the_last_tab(open_page: Open) -> None:

@@ -13,7 +13,7 @@ const ROUNDS = [5, 12, 20, 30, FINEST]; // of one that takes long, so that somet
  */
 export async function follow({ kind, target, theories, sliders, top, plot, quantity, told, isKnown }) {
   const found = new Map(),
-    notes = new Set();
+    notes = new Map();   // of the last line of each theory
   let reached = FINEST;
   const rounds = (theory) => (theory.is_slow && !isKnown ? ROUNDS : [FINEST]);
   const steps = theories.flatMap((theory) => rounds(theory).map((points) => ({ theory, points })));
@@ -31,18 +31,18 @@ export async function follow({ kind, target, theories, sliders, top, plot, quant
     try {
       const answer = await ask(kind, "/api/predict", given);
       found.set(theory.key, answer.series);
-      for (const note of answer.notes) notes.add(note);
+      notes.set(theory.key, answer.notes);
       await drawCurves(plot, [...found.values()].flat(), theory.axis, quantity, answer.marks);
     } catch (error) {
       if (error.status !== 503 || found.size < theories.length) throw error;
-      notes.add("More points of these curves take too long for the page.");
+      notes.set("", ["More points of these curves take too long for the page."]);
       reached = Math.min(...[...found.values()].map((series) => series[0].x.length));
       break;
     }
     told(step !== steps.at(-1));
   }
   plot.setAttribute("data-drawn", Number(plot.getAttribute("data-drawn")) + 1);
-  return { notes: [...notes], points: reached };
+  return { notes: [...new Set([...notes.values()].flat())], points: reached };
 }
 
 /** Quantities that curves have, with their names, and all of them together if there are two. */

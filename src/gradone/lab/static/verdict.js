@@ -49,6 +49,7 @@ async function analyze() {
   panel.classList.add("stale");
   if (!state.target.trim()) {
     underline(new Error("Type a target, for example z1*z2, or choose one of the zoo"));
+    byId("unread").hidden = !panel.classList.contains("empty");
     if (byId("about").textContent.startsWith("Computing")) byId("about").textContent = "";
     return;
   }
