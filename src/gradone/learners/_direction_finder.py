@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 
 from ..base.arrays import Labels, array_namespace, check_fit, check_new, like, to_numpy
 from ..base.errors import BadData
+from ..targets.sampled import whole_number
 from ._copies import distinct_rows
 from ._found import orthonormal_rows
 from ._standardize import Standardization, chunk_rows, row_blocks, standardization
@@ -113,9 +114,7 @@ class DirectionFinder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             value = getattr(self, name, None)
             if value is None and name in optional:
                 continue
-            least = 2 if name == "n_slices" else 1
-            if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < least:
-                raise BadData(f"{name} must be an integer >= {least}, got {value!r}")
+            whole_number(name, value, least=2 if name == "n_slices" else 1)
         s = self.shrinkage
         if s is not None and not (isinstance(s, numbers.Real) and 0 <= float(s) <= 1):
             raise BadData(f"shrinkage must be a number from 0 to 1, got {s!r}")

@@ -245,8 +245,6 @@ class BoxAverages:
         self, axis: int, m: float, stretch: float, half: bool
     ) -> tuple[np.ndarray, np.ndarray]:
         """Prior means along an axis of overlap m, from 0 on if `half`, and their probabilities."""
-        if m < UNLEARNED:
-            return np.zeros(1), np.ones(1)
         omega, weight = prior_means(m, _STEPS, stretch, _FARTHEST, half=half)
         return self.law.distinct(axis, omega, weight, np.sqrt(1 - m))
 

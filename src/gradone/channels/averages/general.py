@@ -13,7 +13,7 @@ width, averages are smooth functions of the width.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -156,8 +156,8 @@ class ChannelAverages:
         power = self._power * min(widest / self._narrowest(self._place(M)), 1.0)
         count = len(self._blocks)
         blocks = [self._averages(M, Rule(block=i)) for i in self._blocks]
-        noise = scaled(_sum(blocks).plus(plain, -count), self._squared_noise / count)
-        mean = scaled(_sum(blocks), 1 / count)
+        mean = scaled(reduce(Averages.plus, blocks), 1 / count)
+        noise = scaled(mean.plus(plain, -1.0), self._squared_noise)
         # Each for itself, so that none cancels along any direction: together at least their
         # standard deviation, because they sum to zero.
         away = [scaled(block.plus(mean, -1.0), (2 * (count - 1)) ** -0.5) for block in blocks]
@@ -451,10 +451,3 @@ class ChannelAverages:
             self._known = {**dict(list(self._known.items())[-30:]), key: made}
         found: Kept = self._known[key]
         return found
-
-
-def _sum(parts: list[Averages]) -> Averages:
-    found = parts[0]
-    for part in parts[1:]:
-        found = found.plus(part)
-    return found

@@ -226,12 +226,13 @@ class Slices:
         self.mixing: np.ndarray | None = None
         self.count, self.n_knots = self.columns, self.levels.shape[1]
         if labels.noise and mixed:
+            from scipy.linalg import block_diag
+
             knots = labels.knots[:, ::skip]
             self.n_values, self.n_knots = 0, knots.shape[1]
             self.count = knots.size
-            self.mixing = _block_diagonal([
-                _hat_chances(knots[g], *self._column_laws(g)) for g in range(labels.groups)
-            ])  # fmt: skip
+            chances = [_hat_chances(knots[g], *self._column_laws(g)) for g in range(labels.groups)]
+            self.mixing = block_diag(*chances)
 
     @property
     def nbytes(self) -> int:
@@ -490,11 +491,3 @@ def _hat_chances(knots: np.ndarray, centers: np.ndarray, widths: np.ndarray) -> 
     slope = np.diff(ramp) / np.diff(knots)
     outer = np.concatenate([-np.ones((len(x), 1)), slope, np.zeros((len(x), 1))], axis=1)
     return np.maximum(np.diff(outer), 0.0)
-
-
-def _block_diagonal(blocks: list[np.ndarray]) -> np.ndarray:
-    rows, columns = blocks[0].shape
-    found = np.zeros((len(blocks), rows, len(blocks), columns))
-    for g, block in enumerate(blocks):
-        found[g, :, g] = block
-    return found.reshape(len(blocks) * rows, -1)

@@ -24,6 +24,7 @@ from ...base.arrays import check_fit, check_new, like, to_numpy
 from ...base.cost import Cost
 from ...base.errors import BadData
 from ...channels.samples.channel import SampleChannel, sample_channel
+from ...targets.sampled import whole_number
 from ...targets.target import Target
 from .._callbacks import CallbackSupportMixin, fit_steps, with_callbacks
 from .._registry import LEARNERS
@@ -344,12 +345,10 @@ class BayesAMP(
             )
         if self.start not in _STARTS:
             raise BadData(f"start must be 'uninformed' or 'spectral', got {self.start!r}")
-        for name, least in (("max_iter", 1), ("restarts", 0), ("chunk_size", 1)):
-            value = getattr(self, name)
-            if value is None and name == "chunk_size":
-                continue
-            if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < least:
-                raise BadData(f"{name} must be an integer >= {least}, got {value!r}")
+        whole_number("max_iter", self.max_iter)
+        whole_number("restarts", self.restarts, least=0)
+        if self.chunk_size is not None:
+            whole_number("chunk_size", self.chunk_size)
         if not (isinstance(self.damping, numbers.Real) and 0 <= self.damping < 1):
             raise BadData(f"damping must be a number in [0, 1), got {self.damping!r}")
         if not (isinstance(self.tol, numbers.Real) and self.tol > 0):
