@@ -250,7 +250,7 @@ def test_the_command_shows_one_claim():
 def test_the_command_answers_in_json():
     result = runner.invoke(app, ["atlas", "depth", "conjugate-kernel-conditioning", "--json"])
     (row,) = json.loads(result.stdout)["claims"]
-    assert row["verdict"] == OPEN
+    assert row["verdict"] == HOLDS
     assert row["kind"] == "conjecture"
 
 

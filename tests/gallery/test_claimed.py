@@ -63,6 +63,17 @@ def test_threshold_of_a_product():
     assert claim("product-threshold")["alpha_c"] == pytest.approx(1 / whole, abs=1e-5)
 
 
+def test_threshold_of_a_product_of_three():
+    # Given z1 the product of the others has the law K_0(|y/z1|)/(pi |z1|).
+    z, y = np.exp(np.linspace(-14, 2.2, 1501))[:, None], np.exp(np.linspace(-22, 5, 2001))
+    given = k0e(y / z) * np.exp(-y / z) / (math.pi * z) * 2 * phi(z) * z  # steps of log z
+    law, square = given.sum(0), (given * z**2).sum(0)
+    seen = law * (square / np.maximum(law, 1e-300) - 1) ** 2 * y
+    rate = 2 * seen.sum() * math.log(z[1, 0] / z[0, 0]) * math.log(y[1] / y[0])
+    claimed = claim("product-of-three-threshold")["alpha_c"]
+    assert claimed == pytest.approx(1 / rate, abs=2e-5)
+
+
 def test_first_threshold_of_the_grand_staircase():
     def seen(y):
         """Mean of z**2 - 1 given y = z**2 + 1 or z**2 - 1, with equal chances."""

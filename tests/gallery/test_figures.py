@@ -4,9 +4,11 @@ import ast
 from pathlib import Path
 
 import pytest
+from matplotlib.text import Text
 from typer.testing import CliRunner
 
 import gradone as gd
+from gradone.charts._matplotlib import figure_of
 from gradone.cli import app
 from gradone.experiments.store import Store
 from gradone.gallery import FIGURES, GalleryFigure
@@ -87,12 +89,24 @@ def test_a_figure_keeps_its_budget_and_shows_theory_and_simulation(name, made, t
     kinds = {one.kind for chart in figure.charts for one in chart.series}
     assert kinds & {"line", "heat", "bar", "hline"}
     assert kinds & {"points", "bar", "heat"}
+    words = " ".join(one.name for chart in figure.charts for one in chart.series if one.listed)
+    assert "theory" in words
+    assert "simulation" in words or "measured" in words
     for chart in figure.charts:
         assert chart.x.label
         assert chart.y.label
     suffixes = {path.suffix for path in figure.save(tmp_path)}
     assert suffixes == {".pdf", ".png", ".csv", ".json"}
     assert figure.picture.origin["command"] == f"gradone figure {name} --size small"
+
+
+@pytest.mark.figure
+@pytest.mark.parametrize("name", NAMES)
+def test_a_figure_fits_a_paper_and_can_be_read(name, made):
+    drawn = figure_of(made(name).picture)
+    assert drawn.get_figwidth() * 25.4 <= 180
+    sizes = [text.get_fontsize() for text in drawn.findobj(Text) if text.get_text()]
+    assert min(sizes) >= 7
 
 
 @pytest.mark.figure

@@ -85,9 +85,9 @@ class GrandStaircaseAmp(GalleryFigure):
             Axis(r"overlap $q_{kk}$", range=(-0.04, 1.06)),
             (
                 stairs,
-                line("$z_1$, state evolution", theory.alpha, overlaps[:, 0], color=FIRST),
-                line("$z_2,z_3$", theory.alpha, overlaps[:, 1:].mean(-1), color=SECOND),
-                points(f"Bayes-AMP, $d={d}$", runs.alpha, mean[:, 0], error[:, 0], color=FIRST),
+                line("$z_1$, theory", theory.alpha, overlaps[:, 0], color=FIRST),
+                line("$z_2,z_3$, theory", theory.alpha, overlaps[:, 1:].mean(-1), color=SECOND),
+                points(f"simulation, $d={d}$", runs.alpha, mean[:, 0], error[:, 0], color=FIRST),
                 points("", runs.alpha, mean[:, 1], error[:, 1], color=SECOND, marker="square"),
             ),
             legend="lower right",
@@ -99,8 +99,8 @@ class GrandStaircaseAmp(GalleryFigure):
             Axis(r"$\mathbb{E}(y-\hat f)^2$", range=(0.0, 3.4)),
             (
                 stairs,
-                line("state evolution", theory.alpha, theory.test_mse, color=FIRST),
-                points(f"Bayes-AMP, $d={d}$", runs.alpha, loss, spread, color=FIRST),
+                line("theory", theory.alpha, theory.test_mse, color=FIRST),
+                points(f"simulation, $d={d}$", runs.alpha, loss, spread, color=FIRST),
             ),
             legend="upper right",
         )

@@ -192,12 +192,13 @@ def _thresholds(data: Data) -> Chart:
         series.append(line(label, theory.alpha / threshold, _overlap(theory), color=color))
         dots.append(points("", ratio, cosine, error, color=color, size=3.5))
     d = setting(data[f"spectral {EASY[0]}"], "d")
-    note = points(f"spectral method, $d={d}$", [], [], color=PALETTE["gray"], size=3.5)
+    lines = line("theory: Bayes-AMP", [], [], color=PALETTE["gray"])
+    note = points(f"simulation: spectral, $d={d}$", [], [], color=PALETTE["gray"], size=3.5)
     return Chart(
         "learned above its threshold",
         Axis(r"$\alpha/\alpha_c$", range=(0.4, 3.1)),
-        Axis(r"squared cosine; $q$ of Bayes-AMP (lines)", range=(-0.03, 1.05)),
-        (*series, *dots, note),
+        Axis("squared cosine", range=(-0.03, 1.05)),
+        (*series, *dots, lines, note),
         legend="below",
     )
 

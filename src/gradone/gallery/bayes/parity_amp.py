@@ -67,8 +67,8 @@ class ParityAmp(GalleryFigure):
             Axis(r"overlap $(q_{11}+q_{22})/2$", range=(-0.03, 1.0)),
             (
                 threshold,
-                line("state evolution", theory.alpha, diagonal(theory).mean(-1), color=BLUE),
-                points(f"Bayes-AMP, $d={d}$", alpha, overlap, error, color=BLUE),
+                line("theory", theory.alpha, diagonal(theory).mean(-1), color=BLUE),
+                points(f"simulation, $d={d}$", alpha, overlap, error, color=BLUE),
             ),
         )
         wrong, spread = mean_and_error(runs.zero_one_error.values, axis=1)
@@ -78,8 +78,8 @@ class ParityAmp(GalleryFigure):
             Axis(r"share of wrong labels $\mathbb{P}(\hat y\neq y)$", range=(0.1, 0.55)),
             (
                 threshold,
-                line("state evolution", theory.alpha, theory.zero_one_error, color=BLUE),
-                points(f"Bayes-AMP, $d={d}$", alpha, wrong, spread, color=BLUE),
+                line("theory", theory.alpha, theory.zero_one_error, color=BLUE),
+                points(f"simulation, $d={d}$", alpha, wrong, spread, color=BLUE),
             ),
             legend="upper right",
         )

@@ -136,7 +136,7 @@ class StandardAndGrandStaircase(GalleryFigure):
             limit = data[f"{name} limit"]
             series = [
                 line(
-                    f"{_NAMES[group]}, limit",
+                    f"{_NAMES[group]}, theory",
                     limit.time.values / unit,
                     limit.recovery.values[:, group],
                     color=color,
@@ -144,7 +144,7 @@ class StandardAndGrandStaircase(GalleryFigure):
                 )
                 for group, color in _COLORS.items()
             ]
-            for key, suffix in ((name, ""), (other, f", {words}")):
+            for key, suffix in ((name, ", simulation"), (other, f", {words}")):
                 mean, error = average(data[key], "recovery")
                 time = data[key].time.values / unit
                 for group, color in _COLORS.items():
@@ -155,7 +155,7 @@ class StandardAndGrandStaircase(GalleryFigure):
                             mean.values[:, group],
                             error.values[:, group],
                             color=color,
-                            hollow=bool(suffix),
+                            hollow=key == other,
                             marker="square" if group else "circle",
                         )
                     )

@@ -11,11 +11,13 @@ from ...analysis.analyze import analyze
 from ...analysis.depth import checklist, energies, plateau, random_bias_energies, required_exponent
 from ...targets.hierarchical import Might, QuadraticForms, Sight
 from ...theory import first_stage, first_stage_threshold, gram_levels
-from .._verdict import found, mean_of
+from .._verdict import found, mean_of, slope_of
 from .depth_branches import measured as branches_measured
 
 if TYPE_CHECKING:
     import xarray as xr
+
+    from ...base.estimate import Estimate
 
 Depth = Literal["lazy", "two_layer", "three_layer"]
 NAMES: tuple[Depth, ...] = ("lazy", "two_layer", "three_layer")
@@ -206,6 +208,81 @@ def conjugate_spectrum(q: int, n: int, replicates: int) -> xr.Dataset:
         rows.append((values[1 : 1 + q].mean(), second.mean(), second[-1] / after))
     first, middle, gap = np.array(rows).T
     return found(first=mean_of(first), second=mean_of(middle), gap=mean_of(gap))
+
+
+def samples_of_one_step(sizes: list[int], replicates: int) -> xr.Dataset:
+    """Powers of D of the samples at which one step on the second layer is half the hidden feature.
+
+    By plain NumPy: infinitely many relu features of the D dimensions that the first layer has
+    found, and labels tanh(3h) of a balanced quadratic form h. ``plain`` is a
+    gradient step, ``centered`` what it is worth when the constant is subtracted, and
+    ``preconditioned`` kernel ridge regression.
+    """
+    names = ("plain", "centered", "preconditioned")
+    logs: dict[str, list[Estimate]] = {name: [] for name in names}
+    for D in sizes:
+        runs = []
+        for seed in range(replicates):
+            rng = np.random.default_rng([seed, D])
+            runs.append((*_plain_step(D, rng), _preconditioned_step(D, rng)))
+        for name, numbers in zip(names, np.log(runs).T, strict=True):
+            logs[name].append(mean_of(numbers))
+    return found(**{name: slope_of(np.log(sizes), means) for name, means in logs.items()})
+
+
+def _quadratic(z: np.ndarray) -> np.ndarray:
+    """Quadratic form of variance one with as many signs + as -."""
+    D = z.shape[1]
+    form: np.ndarray = (z**2 - 1) @ np.resize([1.0, -1.0], D) / np.sqrt(2 * D)
+    return form
+
+
+def _arc_cosine(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Kernel of relu features with random rows of norm one."""
+    size = np.outer(np.linalg.norm(one, axis=1), np.linalg.norm(other, axis=1))
+    cosines = np.clip(one @ other.T / size, -1, 1)
+    angles = np.sqrt(1 - cosines**2) + cosines * (np.pi - np.arccos(cosines))
+    kernel: np.ndarray = size / one.shape[1] * angles / (2 * np.pi)
+    return kernel
+
+
+def _plain_step(D: int, rng: np.random.Generator) -> tuple[float, float]:
+    """Samples at which noise and signal of a gradient step are equal, with and without constant.
+
+    A step is a mean over samples, so that its noise falls as 1/n: it is measured at n = 64.
+    """
+    n, blocks, new = 64, 512, rng.standard_normal((250, D))
+    new = np.concatenate([new, -new])  # mirror images: noise that is odd does not look like signal
+    hidden = _quadratic(new) - _quadratic(new).mean()
+    hidden /= np.mean(hidden**2)
+    rows = []
+    for _ in range(blocks):
+        z = rng.standard_normal((n, D))
+        step = _arc_cosine(new, z) @ np.tanh(3 * _quadratic(z)) / n
+        rows.append((np.mean(step * hidden), np.mean(step**2), np.var(step)))
+    along, whole, centered = np.array(rows).T
+    signal = along.mean() ** 2 - along.var(ddof=1) / blocks  # the form has the variance one
+    return n * (whole.mean() / signal - 1), n * (centered.mean() / signal - 1)
+
+
+def _preconditioned_step(D: int, rng: np.random.Generator) -> float:
+    """Samples at which half of the variance of kernel ridge regression is the hidden feature.
+
+    Of three ridges that which predicts labels best counts, judged on other samples.
+    """
+    shares, sizes = [], np.array([D**2 // 8, D**2 // 4, D**2 // 2, D**2])
+    for n in sizes:
+        z = rng.standard_normal((n + 1000, D))
+        hidden = _quadratic(z)
+        y, kernel = np.tanh(3 * hidden), _arc_cosine(z, z[:n])
+        tried = []
+        for ridge in (0.1, 1.0, 10.0):  # in units of n times the eigenvalue of degree two
+            gram = kernel[:n] + ridge * n / (2 * np.pi * D**2) * np.eye(n)
+            fit = kernel[n:] @ np.linalg.solve(gram, y[:n] - y[:n].mean())
+            judged = np.corrcoef(fit[:500], y[n : n + 500])[0, 1]
+            tried.append((judged, np.corrcoef(fit[500:], hidden[n + 500 :])[0, 1] ** 2))
+        shares.append(max(tried)[1])
+    return float(np.exp(np.interp(0.5, shares, np.log(sizes))))
 
 
 def radial(d: int, ratio: int, replicates: int) -> xr.Dataset:

@@ -107,7 +107,7 @@ class DepthAdvantage(GalleryFigure):
                 points("", mean.kappa.values, mean.values, error.values, color=color),
             ]
             x = data["limit"].kappa.values
-            limit.append(line(words, x, data["limit"][variable].values, color=color))
+            limit.append(line(f"{words}, theory", x, data["limit"][variable].values, color=color))
         d = setting(data["three"], "d")
         finite.append(points("simulation", [], [], color="gray"))
         x_axis, y_axis = Axis(r"$\log n / \log d$"), Axis("excess error", range=(0, None))

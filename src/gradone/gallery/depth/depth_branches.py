@@ -24,6 +24,8 @@ TITLES = {"branches": "three branches", "tree": "tree of two levels"}
 _NAMES = {"kernel": "kernel", "two": "two layers", "three": "three layers", "four": "four layers"}
 _COLORS = {"kernel": "orange", "two": "green", "three": "blue", "four": "vermillion"}
 _MARKERS = {"kernel": "triangle", "two": "square", "three": "circle", "four": "diamond"}
+# Networks that choose to be less deep have one error: their marks lie inside each other.
+_MARKS = {"kernel": 5.0, "two": 5.5, "three": 3.0, "four": 8.5}
 _THEORY = {"kernel": "lazy", "two": "two_layer"}
 _ALLOWED = {"kernel": 0.01, "two": 0.04}  # what the theory says of itself
 _WIDTHS = {"two": (600,), "three": (600, 50), "four": (600, 200, 50)}
@@ -135,7 +137,7 @@ class DepthBranches(GalleryFigure):
         for case, title in TITLES.items():
             series: list[Series] = []
             theory = data[f"{case} theory"]
-            for name in _names(case):
+            for name in sorted(_names(case), key=lambda one: -_MARKS[one]):
                 color = _COLORS[name]
                 mean, error = average(data[f"{case} {name}"], "excess_mse")
                 mark = _MARKERS[name]
@@ -147,7 +149,8 @@ class DepthBranches(GalleryFigure):
                         error.values,
                         color=color,
                         marker=mark,
-                        hollow=name == "four",
+                        size=_MARKS[name],
+                        hollow=name in ("two", "four"),
                     )
                 )
                 if name in _THEORY:

@@ -88,8 +88,8 @@ class DepthOverlaps(GalleryFigure):
             line("$M_W^2$, theory", theory.kappa.values, theory.overlap2.values, color="blue")
         ]
         for name, words, color, marker in (
-            ("row_overlap2", "$M_W^2$: first layer, directions", "blue", "circle"),
-            ("feature_overlap2", "$M_h^2$: second layer, feature", "vermillion", "square"),
+            ("row_overlap2", "$M_W^2$, simulation: first layer", "blue", "circle"),
+            ("feature_overlap2", "$M_h^2$, simulation: second layer", "vermillion", "square"),
         ):
             mean, error = average(runs, name)
             x = runs.kappa.values

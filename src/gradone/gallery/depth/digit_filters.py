@@ -139,9 +139,9 @@ class DigitFilters(GalleryFigure):
                 Axis("layer", ticks=tuple((float(i), str(i)) for i in range(LAYERS + 1))),
                 Axis("accuracy"),
                 (
-                    points("probe", runs.layer.values, mean.values, half, color="blue"),
+                    points("probe, measured", runs.layer.values, mean.values, half, color="blue"),
                     line(
-                        "classifier",
+                        "classifier, measured",
                         runs.layer.values,
                         runs.accuracy.values.mean(axis=0),
                         color="gray",
@@ -164,7 +164,7 @@ class DigitFilters(GalleryFigure):
                         )
                         for layer, color in zip(found.layer.values.tolist(), COLORS, strict=False)
                     ),
-                    hline("", 1.0),
+                    hline("edge, theory", 1.0),
                 ),
             ),
         ]

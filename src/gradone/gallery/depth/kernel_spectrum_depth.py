@@ -103,7 +103,7 @@ class KernelSpectrumDepth(GalleryFigure):
                 if theory.multiplicity[step, k] < _WIDTH / 2
             ]
             rank = np.arange(1, len(values) + 1)
-            series.append(points("eigenvalues", rank, values, color="black", size=2.5))
+            series.append(points("simulation", rank, values, color="black", size=2.5))
             x, y = Axis("rank", "log"), Axis("eigenvalue of $K/n$", "log", (1e-5, 2))
             charts.append(Chart(title, x, y, tuple(series)))
         return Panels(self.title, tuple(charts), caption=self.sentence)

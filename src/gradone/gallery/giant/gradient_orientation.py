@@ -110,12 +110,12 @@ class GradientOrientation(GalleryFigure):
             series = []
             for step, color in enumerate(ordered_colors(STEPS), start=1):
                 v, w = runs.sel(step=step).values.T
-                word = f"step {step}"
+                word = f"step {step}, simulation" if step == 1 else f"step {step}"
                 series.append(points(word, v, w, color=color, size=2.0, opacity=0.6))
             for j, readout in enumerate(("$a = -1$", "$a = 1$")):
                 dash = "dash" if j == 0 else "solid"
                 v, w = theory.values[:, j].T
-                series.append(line(f"limit, {readout}", v, w, color="black", dash=dash, width=1.0))
+                series.append(line(f"theory, {readout}", v, w, color="black", dash=dash, width=1.0))
             x = Axis("overlap with $v$")
             y = Axis("overlap with $w$", range=(-1, 2.2))
             legend: Legend = "none" if name == "escapes" else "right"

@@ -111,7 +111,7 @@ class GradientSpikeFigure(GalleryFigure):
         ):
             mean, error = average(runs, name)
             second += [
-                line(words, grid, theory[name].values, color=color),
+                line(f"{words}, theory", grid, theory[name].values, color=color),
                 points("", STEPS, mean.values, error.values, color=color),
             ]
         return Panels(

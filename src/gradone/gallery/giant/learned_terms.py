@@ -129,7 +129,7 @@ class LearnedTerms(GalleryFigure):
                 mean, error = average(data[f"{name} {t} simulation"], "excess_mse")
                 x, level = theory.readout_ratio.values, float(data[f"{name} plan"].excess_mse[t])
                 series += [
-                    line(words, x, theory.excess_mse.values.ravel(), color=color),
+                    line(f"{words}, theory", x, theory.excess_mse.values.ravel(), color=color),
                     points("", mean.readout_ratio.values, mean.values, error.values, color=color),
                     hline("", level, color=color),
                 ]

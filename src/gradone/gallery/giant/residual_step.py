@@ -120,12 +120,20 @@ class ResidualStepFigure(GalleryFigure):
             ("direct", "the first target, $d = 64$", 2 / 3),
             ("few", "another target of the same directions", None),
         ):
-            series = [] if level is None else [hline("best quadratic function", level)]
+            series = [] if level is None else [hline("best quadratic function, theory", level)]
             for name, color in _COLORS.items():
                 mean, error = average(data[f"{words} {name}"], "test_mse")
                 features = name == "residual_step" and words == "few"
                 label = "features of the first target" if features else _NAMES[name]
-                series.append(points(label, mean.n.values, mean.values, error.values, color=color))
+                series.append(
+                    points(
+                        f"{label}, simulation",
+                        mean.n.values,
+                        mean.values,
+                        error.values,
+                        color=color,
+                    )
+                )
             x, y = Axis("samples $n$", "log"), Axis("test error", range=(0, 1.15))
             charts.append(Chart(title, x, y, tuple(series), legend="below"))
         return Panels(self.title, tuple(charts), caption=self.sentence)

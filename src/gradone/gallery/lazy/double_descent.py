@@ -84,7 +84,7 @@ class DoubleDescent(GalleryFigure):
             dots = []
             for ridge, color in zip(RIDGES, COLORS, strict=True):
                 x, y = _line(theory, other, ridge)
-                series.append(line(rf"$\lambda={ridge:g}$", x, y, color=color))
+                series.append(line(rf"$\lambda={ridge:g}$, theory", x, y, color=color))
                 dots.append(points("", *_points(runs, ridge), color=color, size=3.5))
             d = setting(runs, "d")
             note = points(f"simulation, $d={d}$", [], [], color="gray", size=3.5)

@@ -149,9 +149,15 @@ class GaussianEquivalence(GalleryFigure):
             hollow.append(points("", *place, color=color, marker="square", hollow=True, size=6.5))
         d = setting(data["features relu(z)"], "d")
         notes = (
-            points(f"features, $d={d}$", [], [], color="gray"),
+            points(f"simulation: features, $d={d}$", [], [], color="gray"),
             points(
-                "Gaussian features", [], [], color="gray", marker="square", hollow=True, size=6.5
+                "simulation: Gaussian features",
+                [],
+                [],
+                color="gray",
+                marker="square",
+                hollow=True,
+                size=6.5,
             ),
         )
         left = Chart(

@@ -117,12 +117,17 @@ class LazyStaircase(GalleryFigure):
         limit = data["limit"]
         y = Axis(r"test error $\mathbb{E}(y-\hat f)^2$", range=(0.0, 3.4))
         steps = line(
-            r"$d\to\infty$", limit.kappa, limit.excess_mse, color="black", dash="dot", width=1.1
+            r"$d\to\infty$, theory",
+            limit.kappa,
+            limit.excess_mse,
+            color="black",
+            dash="dot",
+            width=1.1,
         )
         lines, dots = [steps], []
         for d in DIMENSIONS:
             theory = data[f"theory {d}"]
-            lines.append(line(f"$d={d}$", theory.kappa, theory.excess_mse, color=COLORS[d]))
+            lines.append(line(f"$d={d}$, theory", theory.kappa, theory.excess_mse, color=COLORS[d]))
             if d in SAMPLES:
                 dots.append(points("", *points_of(data[f"kernel {d}"], "n", d), color=COLORS[d]))
         left = Chart(
@@ -138,7 +143,12 @@ class LazyStaircase(GalleryFigure):
             Axis(r"$\log p/\log d$", range=(0.4, 2.5)),
             y,
             (
-                line("$d=30$", np.log(theory.width) / place, theory.excess_mse, color=COLORS[30]),
+                line(
+                    "$d=30$, theory",
+                    np.log(theory.width) / place,
+                    theory.excess_mse,
+                    color=COLORS[30],
+                ),
                 points("simulation", *points_of(data["features"], "width", 30), color=COLORS[30]),
             ),
             legend="lower left",

@@ -170,6 +170,7 @@ class ScalingLaws(GalleryFigure):
             guide = 0.8 * last * (n / n[-1]) ** -rate
             slopes.append(line("", n, guide, color=color, dash="dash", width=0.9))
         notes = (
+            line("theory", [], [], color="gray"),
             points("simulation", [], [], color="gray", size=3.5),
             line("predicted slope", [], [], color="gray", dash="dash", width=0.9),
         )

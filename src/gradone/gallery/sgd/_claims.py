@@ -143,6 +143,17 @@ def mean_field_order(target: str, **setting: Any) -> xr.Dataset:
     return found(**{f"z{k + 1}": float(ratio) for k, ratio in enumerate(ratios)})
 
 
+def mean_field_overlaps(target: str, time: float, **setting: Any) -> xr.Dataset:
+    """Largest overlaps with z1 and z3, and largest difference of those with z1 and z2."""
+    state = predict(target, "mean_field", time=[time], **setting)
+    u = state.overlap.isel(time=0).transpose("neuron", "direction").values
+    return found(
+        z1=float(np.abs(u[:, 0]).max()),
+        z3=float(np.abs(u[:, 2]).max()),
+        difference=float(np.abs(u[:, 0] - u[:, 1]).max()),
+    )
+
+
 def mean_field_wait(
     target: str, d: list[float], level: float, last: float, **setting: Any
 ) -> xr.Dataset:

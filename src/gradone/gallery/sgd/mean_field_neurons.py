@@ -134,13 +134,13 @@ def _panel(limit: xr.Dataset, runs: xr.Dataset, times: tuple[float, ...]) -> lis
         # One line with gaps for all particles of a sign.
         paths = u[:, signs == sign].transpose(1, 0, 2)
         gaps = np.concatenate([paths, np.full((len(paths), 1, 2), np.nan)], axis=1).reshape(-1, 2)
-        name = f"limit, {word}"
+        name = f"theory, {word}"
         series.append(line(name, gaps[:, 0], gaps[:, 1], color=_COLORS[sign], width=0.6))
     other, v = _rows(runs)
     for place, (time, marker) in enumerate(zip(times, _MARKERS, strict=True)):
         for sign in (1.0, -1.0):
             now = v[0, place][other == sign]
-            name = f"SGD, $t = {time:g}$" if sign > 0 else ""
+            name = f"simulation, $t = {time:g}$" if sign > 0 else ""
             series.append(
                 points(name, now[:, 0], now[:, 1], color=_COLORS[sign], marker=marker, size=3.0)
             )

@@ -97,12 +97,12 @@ class MeanFieldStaircase(GalleryFigure):
         u = limit.overlap.values[:, 1]
         names = ("$z_1$", "$z_2$")
         stairs = [
-            line(f"{name}, limit", limit.time.values, u[:, k], color=_COLORS[k])
+            line(f"{name}, theory", limit.time.values, u[:, k], color=_COLORS[k])
             for k, name in enumerate(names)
         ]
         stairs += [
             points(
-                f"{name}, SGD",
+                f"{name}, simulation",
                 runs.time.values,
                 mean.values[:, k],
                 error.values[:, k],
@@ -113,7 +113,7 @@ class MeanFieldStaircase(GalleryFigure):
         ]
         leaps = [
             line(
-                f"$d = 10^{round(math.log10(d))}$",
+                f"$d = 10^{round(math.log10(d))}$, theory",
                 data[f"leap {d:.0e}"].time.values,
                 data[f"leap {d:.0e}"].test_mse.values,
                 color=color,

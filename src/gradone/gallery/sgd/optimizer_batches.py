@@ -93,7 +93,7 @@ class OptimizerBatches(GalleryFigure):
                 points("", runs.n.values, runs.push.values, runs.push_err.values, color=color),
             ]
         series += [
-            line("limit", [], [], color="gray"),
+            line("theory", [], [], color="gray"),
             points(f"simulation, $d = {_D}$", [], [], color="gray"),
         ]
         y = Axis("push of one update along the direction")

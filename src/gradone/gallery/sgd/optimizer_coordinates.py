@@ -88,7 +88,7 @@ class OptimizerCoordinates(GalleryFigure):
         for rule, color in zip(RULES, colors, strict=True):
             theory, runs = data[f"theory {rule}"], data[f"simulation {rule}"]
             series += [
-                line(f"{rule}, limit", theory.time.values, theory.overlap.values, color=color),
+                line(f"{rule}, theory", theory.time.values, theory.overlap.values, color=color),
                 points(
                     "", runs.time.values, runs.overlap.values, runs.overlap_err.values, color=color
                 ),
@@ -97,7 +97,7 @@ class OptimizerCoordinates(GalleryFigure):
         chain = data["effective signs"]
         series.append(
             points(
-                "signs, effective", chain.time.values, chain.overlap.values,
+                "signs, effective simulation", chain.time.values, chain.overlap.values,
                 chain.overlap_err.values, color=colors[0], marker="cross",
             )
         )  # fmt: skip

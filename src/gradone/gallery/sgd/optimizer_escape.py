@@ -113,7 +113,7 @@ class OptimizerEscape(GalleryFigure):
                 points("", aside, runs.overlap.values, runs.overlap_err.values, color=color),
             ]
         series += [
-            line("flow", [], [], color="gray"),
+            line("theory", [], [], color="gray"),
             points("simulation", [], [], color="gray"),
         ]
         return Chart(

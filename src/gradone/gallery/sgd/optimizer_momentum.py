@@ -122,7 +122,7 @@ class OptimizerMomentum(GalleryFigure):
         for rule, color in zip(RULES, ordered_colors(len(RULES)), strict=True):
             theory, runs = data[f"theory {rule}"], data[f"simulation {rule}"]
             series += [
-                line(f"{rule}, limit", theory.time.values, theory.overlap.values, color=color),
+                line(f"{rule}, theory", theory.time.values, theory.overlap.values, color=color),
                 points(
                     "", runs.time.values, runs.overlap.values, runs.overlap_err.values, color=color
                 ),

@@ -118,7 +118,7 @@ class Repetita(GalleryFigure):
             d = key.removeprefix(f"{name} flow").strip()
             series.append(
                 line(
-                    f"limit, from $d = {d}$" if d else "limit",
+                    f"theory, from $d = {d}$" if d else "theory",
                     data[key].time.values,
                     data[key].recovery.values[:, 0],
                     color=COLORS["extragradient"],

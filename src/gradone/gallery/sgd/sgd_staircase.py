@@ -92,11 +92,11 @@ class SgdStaircase(GalleryFigure):
         series = []
         for k, color in enumerate(_COLORS):
             R = limit.recovery.values[:, k]
-            series.append(line(f"$h_{k + 1}$, limit", limit.time.values, R, color=color))
+            series.append(line(f"$h_{k + 1}$, theory", limit.time.values, R, color=color))
         for k, (color, marker) in enumerate(zip(_COLORS, _MARKERS, strict=True)):
             series.append(
                 points(
-                    f"$h_{k + 1}$, $d = {d}$",
+                    f"$h_{k + 1}$, simulation, $d = {d}$",
                     runs.time.values,
                     mean.values[:, k],
                     error.values[:, k],
