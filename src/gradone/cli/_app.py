@@ -37,9 +37,10 @@ def wrapped(text: str, width: int) -> str:
     )
 
 
-def _complain(text: str) -> None:
-    is_read = sys.stderr.isatty()  # by a person, not by a program
-    typer.echo(wrapped(text, shutil.get_terminal_size().columns) if is_read else text, err=True)
+def say(text: str, *, err: bool = False) -> None:
+    """Print whole words for a person at a terminal; a program gets every line as it is."""
+    is_read = (sys.stderr if err else sys.stdout).isatty()
+    typer.echo(wrapped(text, shutil.get_terminal_size().columns) if is_read else text, err=err)
 
 
 class Commands(TyperGroup):
@@ -61,12 +62,12 @@ class Commands(TyperGroup):
         except GradoneError as error:
             if ctx.params["debug"]:
                 raise
-            _complain(f"{type(error).__name__}: {error}")
+            say(f"{type(error).__name__}: {error}", err=True)
             raise typer.Exit(MISTAKE) from error
         except OSError as error:
             if ctx.params["debug"] or error.filename is None:
                 raise
-            _complain(f"{error.filename} cannot be used: {error.strerror}.")
+            say(f"{error.filename} cannot be used: {error.strerror}.", err=True)
             raise typer.Exit(MISTAKE) from error
         except KeyboardInterrupt as interrupt:
             typer.echo("Interrupted.", err=True)

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from ._app import say
+
 if TYPE_CHECKING:
     from ..experiments.coordinator import Summary
     from ..experiments.spec import Experiment
@@ -63,7 +65,7 @@ def show_standing(spec: Path, store: Path, size: str | None, as_json: bool) -> N
         from ._sweep_bar import described
 
         for stored in shown:
-            typer.echo(f"failed: {described(stored.parameters)}: {reason_of(stored.result)}")
+            say(f"failed: {described(stored.parameters)}: {reason_of(stored.result)}")
 
 
 def show_costs(experiment: Experiment, store: Path, workers: int | None, as_json: bool) -> None:
@@ -104,7 +106,7 @@ def show_costs(experiment: Experiment, store: Path, workers: int | None, as_json
             for name, (a, b, c, e) in [*totals.items(), ("all", [cells, stored, seconds, most])]
         ]
         _table(rows_shown, head)
-        typer.echo(
+        say(
             f"{cells - int(stored)} cells to compute, about {duration(seconds / workers)} with "
             f"{workers} workers. Nothing was run."
         )
@@ -137,7 +139,7 @@ def show_results(experiment: Experiment, store: Store, command: str) -> None:
     if len(experiment.cells()) <= _MOST_COLLECTED:
         typer.echo("")
         show_curve(collect(experiment, store), most_rows=_MOST_SHOWN)
-    typer.echo(f"To have all numbers in a file: {command} --export results.csv")
+    say(f"To have all numbers in a file: {command} --export results.csv")
 
 
 def show_merge(
@@ -158,7 +160,7 @@ def show_merge(
         counts = merged._asdict() | found._asdict() | {"missing": found.missing}
         typer.echo(json.dumps(counts, indent=2))
         return
-    typer.echo(
+    say(
         f"{merged.added} cells were added, {merged.known} were known already. Of the {found.cells} "
         "cells of "
         f"{experiment.name}, {found.done} are done, {found.failed} failed, {found.missing} missing."
@@ -176,9 +178,7 @@ def show_salvage(spec: Path, store: Path, as_json: bool) -> None:
         return
     lost = f"{'' if found.lost_is_exact else 'at least '}{found.lost}"
     go_on = shlex.join(["gradone", "sweep", str(spec), "--store", str(found.path)])
-    typer.echo(
-        f"{found.saved} cells are saved in {found.path}, {lost} are lost. To compute them: {go_on}"
-    )
+    say(f"{found.saved} cells are saved in {found.path}, {lost} are lost. To compute them: {go_on}")
 
 
 def print_script(

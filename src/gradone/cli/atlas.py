@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ._app import app
+from ._app import app, say
 from ._target import AsJson
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def _checked(chosen: Atlas, path: Path, *, quiet: bool) -> dict[str, Any]:
         with Store(path) as store:
             verdicts = chosen.check(store=store, progress=not quiet)
     except KeyboardInterrupt:
-        typer.echo(
+        say(
             f"Interrupted; what was measured is kept in {path}, the same command continues.",
             err=True,
         )

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
 from enum import StrEnum
 from typing import Annotated
 
 import typer
 
-from ._app import app, wrapped
+from ._app import app, say
 
 
 class Format(StrEnum):
@@ -32,5 +30,4 @@ def cite(
     from ..base import references
 
     found = references.cite(name, format=style.value)
-    is_read = style is Format.text and sys.stdout.isatty()  # a reference in a file is one line
-    typer.echo(wrapped(found, shutil.get_terminal_size().columns) if is_read else found)
+    (say if style is Format.text else typer.echo)(found)

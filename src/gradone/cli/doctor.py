@@ -11,7 +11,7 @@ from typing import Annotated, NamedTuple
 import typer
 
 from ..base.threads import available_cores
-from ._app import app
+from ._app import app, say
 
 LIBRARIES = ("numpy", "scipy", "numba", "xarray")
 THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
@@ -59,7 +59,7 @@ def doctor(
     width = max(len(finding.name) for finding in findings)
     for name, value, advice in findings:
         mark, end = ("!", f"  ->  {advice}") if advice else (" ", "")
-        typer.echo(f"{mark} {name:<{width}}  {value}{end}")
+        say(f"{mark} {name:<{width}}  {value}{end}")
     typer.echo(f"\n{problems or 'No'} problem{'' if problems == 1 else 's'} found.")
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ._app import MISTAKE, app
+from ._app import MISTAKE, app, say
 from ._target import AsJson
 
 if TYPE_CHECKING:
@@ -38,9 +38,7 @@ def figure(
         return
     chosen = list(FIGURES) if everything else list(dict.fromkeys(names or ()))
     if not chosen:
-        typer.echo(
-            "Give the names of figures, or --all. `gradone figure --list` lists them.", err=True
-        )
+        say("Give the names of figures, or --all. `gradone figure --list` lists them.", err=True)
         raise typer.Exit(MISTAKE)
     # A mistake must not wait for the figures before it.
     for name in chosen:
@@ -53,7 +51,7 @@ def figure(
         typer.echo(json.dumps(rows, indent=2, allow_nan=False))
     else:
         _table(rows)
-        typer.echo(f"The files are in {out.resolve()}")
+        say(f"The files are in {out.resolve()}")
     if not all(row["ok"] for row in rows):
         raise typer.Exit(_FAILED)
 
@@ -69,21 +67,21 @@ def _make(name: str, size: Any, out: Path, store: Store, *, quiet: bool) -> dict
         made = reproduce(name, size, store=store, progress=not quiet)
         files = made.save(out)
     except KeyboardInterrupt:
-        typer.echo(
+        say(
             f"{name}: interrupted; its finished curves are kept, the same command continues.",
             err=True,
         )
         raise
     except GradoneError as error:
-        typer.echo(f"{name}: failed. {type(error).__name__}: {error}", err=True)
+        say(f"{name}: failed. {type(error).__name__}: {error}", err=True)
         return row | {"ok": False, "error": f"{type(error).__name__}: {error}"}
     if not quiet:
-        typer.echo(f"{name}: {plain_text(made.sentence)}")
+        say(f"{name}: {plain_text(made.sentence)}")
     for claim in made.claims:
         if not claim.holds:
-            typer.echo(f"  does not hold here: {claim}", err=True)
+            say(f"  does not hold here: {claim}", err=True)
         elif not quiet:
-            typer.echo(f"  {claim}")
+            say(f"  {claim}")
     return row | {
         "ok": all(claim.holds for claim in made.claims),
         "cpu_seconds": round(made.seconds, 2),

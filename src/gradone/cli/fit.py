@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ._app import app
+from ._app import app, say
 from ._target import AsJson
 
 if TYPE_CHECKING:
@@ -106,11 +106,11 @@ def _show_table(data: Prepared) -> None:
     n, d = data.X.shape
     kind = f"{len(data.classes)} classes" if data.classes else "a number"
     size = f"{counted(n, 'row')}, {counted(d, 'feature')}"
-    typer.echo(f"{data.source}: {size}, '{data.target}' is {kind}")
+    say(f"{data.source}: {size}, '{data.target}' is {kind}")
     for note in data.notes:
-        typer.echo(f"  {note}")
+        say(f"  {note}")
     for warning in data.warnings:
-        typer.echo(f"Warning: {warning}", err=True)
+        say(f"Warning: {warning}", err=True)
 
 
 def _show_cost(data: Prepared, folds: int | None, curve: bool, as_json: bool) -> None:
@@ -134,8 +134,8 @@ def _show_cost(data: Prepared, folds: int | None, curve: bool, as_json: bool) ->
         typer.echo(json.dumps(told, indent=2))
         return
     _show_table(data)
-    typer.echo(f"columns: {_columns(data)}")
-    typer.echo(f"expected with {count} folds: {cost}")
+    say(f"columns: {_columns(data)}")
+    say(f"expected with {count} folds: {cost}")
 
 
 def _announce(data: Prepared, folds: int | None, curve: bool) -> None:
@@ -146,7 +146,7 @@ def _announce(data: Prepared, folds: int | None, curve: bool) -> None:
     count = number_of_folds(data, folds)
     cost = expected_cost(data, folds=count, curve=curve)
     if cost.seconds > _LONG:
-        typer.echo(f"expected with {count} folds: {cost}")
+        say(f"expected with {count} folds: {cost}")
 
 
 def _columns(data: Prepared) -> str:
