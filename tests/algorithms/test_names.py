@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 import gradone
+from gradone import Sight, Target
 from gradone.algorithms import ALGORITHMS, all_cards
 from gradone.analysis.depth.exponents import LEARNERS as NETWORKS
 from gradone.dynamics import ENGINES
+from gradone.lab.contestants import racing
 from gradone.learners import LEARNERS
 from gradone.theory import THEORIES
 
@@ -71,3 +73,8 @@ def test_every_learner_and_engine_is_the_face_of_an_algorithm():
     """So that whatever can run appears on every surface."""
     assert {card.learner for card in all_cards() if card.learner} == set(LEARNERS)
     assert {card.engine for card in all_cards() if card.engine} == set(ENGINES)
+
+
+def test_layers_of_filters_are_offered_in_a_race_where_there_are_levels():
+    for target, offered in ((Sight("tanh(h)", "He2(z)"), True), (Target("z1*z2"), False)):
+        assert ("neural_lofi" in {card.name for card in racing(target)}) is offered

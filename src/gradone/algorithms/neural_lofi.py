@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from ._card import ALGORITHMS, Algorithm
+from ..targets.hierarchy import HierarchicalTarget
+from ..targets.on_inputs import without_inputs
+from ..targets.sampled import Sampled
+from ._card import ALGORITHMS, Algorithm, Shown
 
 
 @ALGORITHMS.add("neural_lofi")
@@ -12,3 +15,8 @@ class NeuralLoFiCard(Algorithm):
     label, color, family = "filtering layers", "#1B7837", "depth"
     learner = "neural_lofi"
     prominence = "asked"
+
+    def shown(self, target: Sampled) -> Shown:
+        """Offered in a race where there is something to learn layer by layer."""
+        deep = isinstance(without_inputs(target), HierarchicalTarget)
+        return "also" if deep else super().shown(target)

@@ -3,7 +3,8 @@ r"""What the deep learners have in common: data, what is kept, predictions, and 
 A learner must never be worse than the constant predictor, nor, if it is layerwise, than ridge
 regression with a quadratic kernel. The rows that are held out tell: what predicts them better takes
 the place of the network, and unless that beats the mean label there by more than chance, the mean
-label is all that is predicted.
+label is all that is predicted. Of a network that is fitted to all rows in the end and the kernel a
+weighted mean is used where neither is clearly better, but their mean is.
 """
 
 from __future__ import annotations
@@ -58,6 +59,7 @@ class DeepLearner(CallbackSupportMixin, RegressorMixin, BaseEstimator):
     _refits = False  # whether the model is fitted to all rows in the end, as the kernel is
     _model: DeepModel
     _form: QuadraticForm | None
+    _share: float  # of the form in what is predicted
     _scales: Scales
     _history: dict[str, list[float]]
     _n: int
@@ -140,7 +142,7 @@ class DeepLearner(CallbackSupportMixin, RegressorMixin, BaseEstimator):
         # The constant is the mean label of the rows to learn from: others have not seen these.
         null = np.mean(data.y, dtype=np.float64) - data.y_held
         n = len(null)
-        self._form = None
+        self._form, self._share = None, 1.0
         self.constant_ = n < 3 or not beats(errors, null, _CHANCE)
         if self._falls_back_on_kernel:
             form, ridge, gain = quadratic_fit(data)
@@ -157,8 +159,20 @@ class DeepLearner(CallbackSupportMixin, RegressorMixin, BaseEstimator):
                 )
                 errors, self.constant_ = simple, not clear
                 self._form = quadratic_refit(data, ridge)
+            elif self._refits and clear:
+                share = _best_share(errors, simple)
+                mixed = (1 - share) * errors + share * simple
+                if beats(mixed, errors, _CHANCE):
+                    found += (
+                        f" Its error there is {self._mse(errors):.4g}; {share:.2g} of ridge "
+                        "regression with the quadratic kernel are mixed in."
+                    )
+                    errors, self._share = mixed, share
+                    self._form = quadratic_refit(data, ridge)
         self.validation_mse_, self.constant_mse_ = self._mse(errors), self._mse(null)
-        self.kernel_ = self._form is not None and not self.constant_
+        self.kernel_ = self._form is not None and self._share == 1.0 and not self.constant_
+        if self._refits:
+            self.kernel_share_ = 0.0 if self._form is None or self.constant_ else self._share
         shown = f"error {self.validation_mse_:.4g} on {n} held-out rows"
         if self.constant_:
             found += (
@@ -187,11 +201,19 @@ class DeepLearner(CallbackSupportMixin, RegressorMixin, BaseEstimator):
         _, X = check_new(self, X)
         rows, scales = to_numpy(X), self._scales
         out = np.zeros(len(rows))
-        predictor = self._form or self._model
         if not self.constant_:
             for part in self._blocks(rows):
-                out[part] = predictor(scales.inputs(rows[part], rows.dtype))
+                out[part] = self._outputs(scales.inputs(rows[part], rows.dtype))
         return like(X, scales.label_mean + scales.label_scale * out)
+
+    def _outputs(self, X: np.ndarray) -> np.ndarray:
+        """What is predicted (n,) of standardized inputs, where it is no constant."""
+        if self._form is None:
+            return self._model(X)
+        simple = self._form(X)
+        if self._share == 1.0:
+            return simple
+        return (1 - self._share) * self._model(X) + self._share * simple
 
     def hidden(self, X: Any, layer: int = 2) -> Any:
         """What enters the neurons of a hidden layer (n, width), of the network that was learned.
@@ -258,3 +280,9 @@ class DeepLearner(CallbackSupportMixin, RegressorMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.array_api_support = True
         return tags
+
+
+def _best_share(errors: np.ndarray, others: np.ndarray) -> float:
+    """Share of the others, from 0 to 1, with which the mean of both errors is smallest."""
+    gaps = errors - others
+    return float(np.clip(np.mean(errors * gaps) / (np.mean(gaps**2) or 1.0), 0.0, 1.0))

@@ -85,9 +85,12 @@ class NeuralLoFi(FilterLearner, DeepLearner):
         Filters of the first layer on the inputs, and orthonormal rows with their span; of the
         inputs themselves if there is no layer.
     kernel_ : bool
-        Whether ridge regression with the quadratic kernel [LW-7] predicts, because on the rows held
-        out it is better than the filters by two standard errors, or these are not better than the
-        mean label.
+        Whether ridge regression with the quadratic kernel [LW-7] predicts alone.
+    kernel_share_ : float
+        Share of the kernel in what is predicted. It is 1 if on the rows held out the kernel is
+        better than the filters by two standard errors, or these are not better than the mean label;
+        else the share with the smallest error, if the mixture is better by two standard errors; or
+        0.
     constant_ : bool
         Whether the mean label is predicted, because nothing is better than that.
     validation_mse_, constant_mse_ : float
@@ -108,7 +111,7 @@ class NeuralLoFi(FilterLearner, DeepLearner):
     direction of a target :math:`g(h)`, h a sum of D functions of directions, shows with n of order
     d D samples, times the share of the label that is not yet explained. Without a direction that
     stands out there is no filter: then random ramps of the inputs, or the quadratic kernel,
-    predict.
+    predict. Near the threshold filters and kernel may be mixed.
 
     The correction is exact for Gaussian inputs; the rows are asked whether they are near enough to
     that, and it is left out if not.
@@ -137,7 +140,7 @@ class NeuralLoFi(FilterLearner, DeepLearner):
         layers_of,
     )
 
-    numerics = 3  # Gaussian inputs of many rows and columns are corrected as well
+    numerics = 4  # near the threshold the quadratic kernel is mixed in
     _falls_back_on_kernel = True
     _refits = True
     _model: StackModel
