@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from gradone.charts import Axis, Chart, heat, line, points
+from gradone.charts import Axis, Chart, heat, hline, line, points, vline
 
 from .pictures import every_kind
 
@@ -53,3 +53,17 @@ def test_numbers_errors_and_names_are_in_the_file(tmp_path):
     assert "1 0.1 0.01\n2 nan 0\n3 0.3 0.03" in text
     entries = re.findall(r"\\addlegendentry\{(.*)\}", text)
     assert entries == ["theory", "simulation $d=50$"]
+
+
+def test_levels_go_from_end_to_end_of_logarithmic_axes(tmp_path):
+    """The ends of a logarithmic axis are logarithms in pgfplots, which no coordinate may be."""
+    runs = points("simulation", [1, 10, 200], [0.1, 0.2, 0.3])
+    chart = Chart("", Axis("rank", "log"), Axis("y"), (runs, hline("a", 0.2), vline("b", 10.0)))
+    text = chart.save(tmp_path / "a.tex")[0].read_text()
+    assert (
+        "({axis cs:1,0.2} -| {rel axis cs:0,0}) -- ({axis cs:1,0.2} -| {rel axis cs:1,0})" in text
+    )
+    assert (
+        "({axis cs:10,0.1} |- {rel axis cs:0,0}) -- ({axis cs:10,0.1} |- {rel axis cs:0,1})" in text
+    )
+    assert "pgfkeysvalueof" not in text

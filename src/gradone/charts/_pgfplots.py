@@ -65,6 +65,7 @@ def _options(chart: Chart, title: str) -> str:
     found = [
         f"title={{{to_latex(title)}}}",
         "axis lines=left, axis on top, unbounded coords=jump, tick align=outside",
+        "clip mode=individual",  # marks on the ends of the axes are whole
         r"legend style={draw=none, fill opacity=0.8, text opacity=1, font=\scriptsize}",
         "legend cell align=left",
         *_axis("x", chart.x),
@@ -132,7 +133,7 @@ def _series(
     """Plots of one series; none of them is an entry of the legend."""
     plot = r"\addplot[forget plot, "
     if one.kind in ("vline", "hline"):
-        return [_across(one, value, look) for value in one.x or one.y]
+        return [_across(chart, one, value, look) for value in one.x or one.y]
     if one.kind == "heat":
         return [_heat(chart, one, colors)]
     if not one.x:
@@ -188,14 +189,24 @@ def _band(one: Series, look: str, share: float) -> str:
     return rf"\addplot[{options}] coordinates {{{' '.join([*there, *back])}}} \closedcycle;"
 
 
-def _across(one: Series, value: float, look: str) -> str:
-    side = "y" if one.kind == "vline" else "x"
-    low, high = (rf"\pgfkeysvalueof{{/pgfplots/{side}{end}}}" for end in ("min", "max"))
-    ends = [f"{value:g},{low}", f"{value:g},{high}"]
-    if one.kind == "hline":
-        ends = [f"{low},{value:g}", f"{high},{value:g}"]
-    a, b = (rf"(axis cs:{end})" for end in ends)
+def _across(chart: Chart, one: Series, value: float, look: str) -> str:
+    """A line from end to end: across relative to the axes, which may be logarithmic."""
+    if one.kind == "vline":
+        level, ends = f"{{axis cs:{value:g},{_inside(chart, 'y'):g}}}", ("0,0", "0,1")
+        a, b = (f"({level} |- {{rel axis cs:{end}}})" for end in ends)
+    else:
+        level, ends = f"{{axis cs:{_inside(chart, 'x'):g},{value:g}}}", ("0,0", "1,0")
+        a, b = (f"({level} -| {{rel axis cs:{end}}})" for end in ends)
     return rf"\draw[{look}, {_stroke(one)}] {a} -- {b};"
+
+
+def _inside(chart: Chart, side: str) -> float:
+    """A place on an axis: an end of its range, or a number that is drawn."""
+    axis: Axis = getattr(chart, side)
+    known = [value for value in axis.range or () if value is not None]
+    drawn = [value for one in chart.series for value in getattr(one, side) if math.isfinite(value)]
+    places = [value for value in (*known, *drawn) if value > 0 or axis.scale == "linear"]
+    return float(places[0]) if places else 1.0
 
 
 def _heat(chart: Chart, one: Series, colors: dict[str, str]) -> str:

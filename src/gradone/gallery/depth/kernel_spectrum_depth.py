@@ -105,7 +105,7 @@ class KernelSpectrumDepth(GalleryFigure):
             rank = np.arange(1, len(values) + 1)
             series.append(points("simulation", rank, values, color="black", size=2.5))
             x, y = Axis("rank", "log"), Axis("eigenvalue of $K/n$", "log", (1e-5, 2))
-            charts.append(Chart(title, x, y, tuple(series)))
+            charts.append(Chart(title, x, y, tuple(series), legend="lower left"))
         return Panels(self.title, tuple(charts), caption=self.sentence)
 
     def claims(self, data: Data) -> list[Claim]:
