@@ -67,3 +67,13 @@ def test_levels_go_from_end_to_end_of_logarithmic_axes(tmp_path):
         "({axis cs:10,0.1} |- {rel axis cs:0,0}) -- ({axis cs:10,0.1} |- {rel axis cs:0,1})" in text
     )
     assert "pgfkeysvalueof" not in text
+
+
+def test_words_have_their_color_and_no_mark(tmp_path):
+    words = points("", [1], [2], text=["here"], marker="none", color="#FFFFFF")
+    text = Chart("", Axis("x"), Axis("y"), (words,)).save(tmp_path / "a.tex")[0].read_text()
+    assert "only marks" not in text
+    assert r"\definecolor{gd0}{HTML}{FFFFFF}" in text
+    assert (
+        r"\node[gd0, opacity=1, font=\scriptsize, anchor=center] at (axis cs:1,2) {here};" in text
+    )

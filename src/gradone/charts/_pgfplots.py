@@ -145,10 +145,13 @@ def _series(
         return [f"{plot}{options}] {_table(rows, bool(one.yerr))}"]
     rows = zip(one.x, one.y, one.yerr or one.y, strict=True)
     if one.kind == "points":
-        marks = f"{plot}only marks, {look}, {_mark(one)}{_errors(one)}]"
-        anchor = "center" if one.style.marker == "none" else "south west"
+        # With "only marks" the mark "none" would be a dot.
+        bare = one.style.marker == "none"
+        shape = "draw=none, mark=none" if bare else f"only marks, {look}, {_mark(one)}"
+        marks = f"{plot}{shape}{_errors(one)}]"
+        anchor = "center" if bare else "south west"
         words = [
-            rf"\node[font=\scriptsize, anchor={anchor}] at (axis cs:{x:g},{y:g}) "
+            rf"\node[{look}, font=\scriptsize, anchor={anchor}] at (axis cs:{x:g},{y:g}) "
             rf"{{{to_latex(word)}}};"
             for x, y, word in zip(one.x, one.y, one.text or (), strict=False)
             if y == y
