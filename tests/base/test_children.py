@@ -1,5 +1,6 @@
 """Children that can be stopped: deadlines, failures, deaths, and no process left behind."""
 
+import gc
 import os
 import signal
 import subprocess
@@ -17,6 +18,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 PLENTY = 60.0  # seconds for what takes none
+SERVER = "from multiprocessing.forkserver import main; "  # how Python starts it
 
 
 def call(function, **arguments):
@@ -175,6 +177,15 @@ def test_failures_and_deaths_are_told_and_others_go_on():
     assert found["mistake"].failures[0].startswith("TypeError: ")
     assert found["death"].failures[0] == "its process ended without an answer (exit code 3)"
     assert found["quick"].answers == {0: {"a": 1}}
+
+
+@pytest.mark.parametrize(("first", "looks"), [("", True), (SERVER, False)])
+def test_only_the_server_of_children_looks_for_no_garbage(first, looks):
+    """Would catch: an import that turns it off for good; a build of the site took 17 GB by it."""
+    code = f"{first}import gc, gradone.base.preloading; print(gc.isenabled())"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True) == f"{looks}\n"
+    found = run_within([Task("gc", [call(gc.isenabled)])], 0.0, workers=1)
+    assert found["gc"].answers == {0: True}  # children do again
 
 
 def test_an_answer_may_bring_further_tasks():
