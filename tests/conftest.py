@@ -1,5 +1,6 @@
 """Fixtures that every room uses."""
 
+import gc
 import hashlib
 import importlib
 from functools import cache
@@ -27,6 +28,11 @@ def pytest_xdist_make_scheduler(config, log):
             return path if has_shared_fixtures(path) else nodeid
 
     return BySharedFixtures(config, log)
+
+
+def pytest_collection_finish():
+    """What was collected stays: searches for garbage need not look through it again and again."""
+    gc.freeze()
 
 
 @pytest.fixture
