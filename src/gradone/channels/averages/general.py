@@ -256,12 +256,9 @@ class ChannelAverages:
 
     def _mse(self, at: Place, table: Table) -> float:
         """Mean squared error of the posterior mean of a new label; no rule changes it."""
-        if self.labels.knots.size or self.labels.groups > 1:
-            weight, moments = self._moments(at, table, table.label, 0)
-            means = moments[(0,) * self.r]
-        else:
-            weight, moments = self._moments(at, table, table.whole, 0)
-            means = moments[(0,) * self.r] @ self.labels.values[0][:, None]
+        weight, moments = self._moments(at, table, table.whole, 0)
+        labels = moments[(0,) * self.r] * table.slices.places
+        means = labels.reshape(len(weight), self.labels.groups, -1).sum(axis=2)
         return self._power - self.labels.groups * float(weight @ (means**2).sum(axis=1))
 
     def _wrong(self, place: Place, rule: Rule) -> float:

@@ -224,12 +224,15 @@ class Slices:
         self.columns = labels.groups * per_group
         self.slots = tuple(self._slots(i, per_group) for i in (0, 1))
         self.mixing: np.ndarray | None = None
+        # Hats at these labels add up to the label, so that means of labels need nothing else.
+        self.places = np.concatenate([self._centers(g) for g in range(labels.groups)])
         self.count, self.n_knots = self.columns, self.levels.shape[1]
         if labels.noise and mixed:
             from scipy.linalg import block_diag
 
             knots = labels.knots[:, ::skip]
             self.n_values, self.n_knots = 0, knots.shape[1]
+            self.places = knots.ravel()
             self.count = knots.size
             chances = [_hat_chances(knots[g], *self._column_laws(g)) for g in range(labels.groups)]
             self.mixing = block_diag(*chances)
@@ -258,13 +261,17 @@ class Slices:
 
     def _column_laws(self, group: int) -> tuple[np.ndarray, np.ndarray]:
         """Label of each column, and the standard deviation of the noise that is left to add."""
-        noise, levels, values = self.labels.noise, self.levels[group], self.labels.values[group]
+        noise, levels, centers = self.labels.noise, self.levels[group], self._centers(group)
         gaps = np.diff(levels, prepend=levels[:1], append=levels[-1:])
+        variance = np.full(len(centers), noise)
         # Hats between levels act like noise of a sixth of the squared distance.
-        smeared = gaps[:-1] * gaps[1:] / 6 if len(levels) else np.empty(0)
-        variance = noise - np.concatenate([np.zeros(len(values)), smeared])
-        centers = np.concatenate([np.where(np.isfinite(values), values, 0.0), levels])
+        variance[len(centers) - len(levels) :] -= gaps[:-1] * gaps[1:] / 6
         return centers, np.sqrt(np.maximum(variance, 0.01 * noise))
+
+    def _centers(self, group: int) -> np.ndarray:
+        """Label of each column of a group, before noise is added."""
+        values = self.labels.values[group]
+        return np.concatenate([np.where(np.isfinite(values), values, 0.0), self.levels[group]])
 
     def merged(self, f: np.ndarray) -> np.ndarray:
         """Moments of the slices between every second knot, from those (..., count) of all."""

@@ -64,7 +64,7 @@ class Table:
         if chosen is not None:
             half = Cloud(*(column[chosen] for column in half))
             columns, weights = columns[:, chosen], weights[:, chosen]
-        return self._spread(half, columns, weights, self.slices.columns)
+        return self._spread(half, columns, weights)
 
     def _mixed(self, table: np.ndarray) -> np.ndarray:
         """Table with label noise, as symmetric as the target."""
@@ -76,15 +76,6 @@ class Table:
     def rough(self) -> np.ndarray:
         """The same with half as many slices."""
         return self.slices.merged(self.whole)
-
-    @cached_property
-    def label(self) -> np.ndarray:
-        """Label times volume at the nodes, (n_1, ..., features, groups)."""
-        one, other = (
-            self._spread(half, half.group[None], half.y[None], self.slices.labels.groups, True)
-            for half in self.slices.labels.halves
-        )
-        return self._symmetric((one + other) / 2)
 
     @property
     def nbytes(self) -> int:
@@ -162,8 +153,6 @@ class Table:
         """Even and odd parts under a change of sign of the label, if a mirror makes one."""
         if all(mirror is None or mirror.keeps for mirror in self.lattice.mirrors):
             return [(1, values)]
-        if values.shape[-1] == 1:  # a table of the label
-            return [(-1, values)]
         one, other = self._pairs(values.shape[-1])
         return [(s, (values[..., one] + s * values[..., other]) / 2) for s in (1, -1)]
 
@@ -193,27 +182,18 @@ class Table:
 
     # ---- filling
 
-    def _spread(
-        self,
-        half: Cloud,
-        columns: np.ndarray,
-        weights: np.ndarray,
-        count: int,
-        is_label: bool = False,
-    ) -> np.ndarray:
+    def _spread(self, half: Cloud, columns: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Points in columns (k, n), times weights (k, n), spread over the nodes by B-splines."""
-        features, axes = len(self.features), self.lattice.axes
+        features, axes, count = len(self.features), self.lattice.axes, self.slices.columns
         total = np.zeros(int(np.prod(self.shape)) * features * count)
         strides = features * count * np.cumprod([1, *self.shape[:0:-1]])[::-1][: len(axes)]
-        opposite = np.arange(count) if is_label else self.slices.opposite_columns
+        opposite = self.slices.opposite_columns
         first_node = np.array([n[0] for n in self.nodes])
         images = self._images
         for image in images:
             u, keeps = self.lattice.folded(half.z @ image.S.T @ self.lattice.Q)
             keeps = keeps == image.keeps
-            mine, scale = np.where(keeps, columns, opposite[columns]), weights
-            if is_label:
-                scale = np.where(keeps, weights, -weights)
+            mine = np.where(keeps, columns, opposite[columns])
             place = (u[:, axes] - first_node) / self.steps[axes]
             first = place.astype(np.int64)
             corner = (first - 1) @ strides
@@ -225,7 +205,7 @@ class Table:
             for start in range(0, len(order), size):
                 at = order[start : start + size]
                 index = corner[at] + count * np.arange(features)[:, None, None] + mine[:, at]
-                weight = across[:, None, at] * scale[:, at]
+                weight = across[:, None, at] * weights[:, at]
                 for axis, stride in enumerate(strides):
                     spline = _spline(place[at, axis] - first[at, axis])
                     index = np.arange(4)[:, None, None] * stride + index.reshape(1, -1, len(at))
@@ -264,9 +244,7 @@ class Table:
         """Features and slices (..., features, k) of the images of all points under a map."""
         order, signs = self._order(move), self._signs(move)
         if not move.keeps:
-            if part.shape[-1] == 1:  # a table of the label
-                signs = -signs
-            elif not self.slices.n_values:
+            if not self.slices.n_values:
                 part = part[..., ::-1]
             else:
                 part = part[..., opposites(self.slices.n_values, part.shape[-1])]

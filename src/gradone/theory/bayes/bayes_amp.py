@@ -81,7 +81,7 @@ class BayesAMPTheory(Theory):
     latent = True
     whitens = True
     cites = ("troiani2024limits", "aubin2018committee")
-    numerics = 5
+    numerics = 6
 
     def obstacle(self, target: Target) -> str | None:
         """Why the theory does not cover a target, or None."""

@@ -86,7 +86,7 @@ class BayesOptimalTheory(Theory):
     latent = True
     whitens = True
     cites = ("aubin2018committee", "troiani2024limits")
-    numerics = 5
+    numerics = 6
 
     def obstacle(self, target: Target) -> str | None:
         """Why the theory does not cover a target, or None."""
