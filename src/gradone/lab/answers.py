@@ -158,7 +158,9 @@ def drawn_prediction(suffix: str, quantity: str, **given: Any) -> Answer:
         return {"content": scripts.prediction_script(**given).encode()}
     if suffix == "html":
         return {"content": reports.of_prediction(quantity, **given)}
-    return drawn(suffix, predictions.prediction_chart(quantity=quantity, **given).to_dict())
+    has_marks = suffix != "csv"  # a table holds the curves
+    chart = predictions.prediction_chart(quantity=quantity, has_marks=has_marks, **given)
+    return drawn(suffix, chart.to_dict())
 
 
 def drawn_run(suffix: str, parameters: Mapping[str, Any], events: list[Any]) -> Answer:

@@ -254,6 +254,7 @@ def prediction_chart(
     sliders: Mapping[str, float],
     points: int,
     quantity: str = "",
+    has_marks: bool = True,
 ) -> Chart | Panels:
     """Picture of theories, of one quantity or with a panel for each that they have."""
     from ..targets.naming import find_target
@@ -263,7 +264,8 @@ def prediction_chart(
     kept = [one for one in lines if one.quantity == quantity] or lines
     axis = predicted()[theory.partition(",")[0]].axis
     origin = {"target": repr(found), "theory": theory, "sliders": dict(sliders)}
-    marks, last = _marks(found, lines), max(max(one.x) for one in kept)
+    marks = _marks(found, lines) if has_marks else Marks()
+    last = max(max(one.x) for one in kept)
     charts = []
     for name in dict.fromkeys(one.quantity for one in kept):
         own = [one for one in kept if one.quantity == name]
