@@ -363,19 +363,26 @@ def test_a_quick_fit_looks_for_no_directions_unless_it_is_asked_to():
         FeatureRegressor(effort="slow").fit(X, y)
 
 
+@pytest.mark.stat
 def test_trees_take_part_where_labels_change_in_steps_along_columns():
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((600, 6))
-    y = np.floor(2 * X[:, 0]) + np.where(X[:, 1] > 0.5, 2.0, 0.0) * (X[:, 2] > 0)
+    """Three draws of 200 rows in a fold: trees take away a third of the error of all others.
+
+    One draw does not tell: without trees R² is 0.92 or 0.95, as a rough member passes or not.
+    """
     small = {"max_directions": 2, "cv": 2, "n_landmarks": 50, "n_landmarks_final": 60}
-    with_trees = FeatureRegressor(**small, random_state=0).fit(X[:400], y[:400])
-    without = FeatureRegressor(
-        **small, members=("linear", "kernel", "metric", "index"), random_state=0
-    ).fit(X[:400], y[:400])
-    assert with_trees.member_weights_["trees"] > 0.3
-    assert "Boosted trees of single columns have weight" in with_trees.diagnosis_
-    fresh = X[400:], y[400:]
-    assert with_trees.score(*fresh) > without.score(*fresh) + 0.03
+    others = {"members": ("linear", "kernel", "metric", "index")}
+    errors = []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((1600, 6))
+        y = np.floor(2 * X[:, 0]) + np.where(X[:, 1] > 0.5, 2.0, 0.0) * (X[:, 2] > 0)
+        with_trees = FeatureRegressor(**small, random_state=0).fit(X[:400], y[:400])
+        without = FeatureRegressor(**small, **others, random_state=0).fit(X[:400], y[:400])
+        assert with_trees.member_weights_["trees"] > 0.3
+        assert "Boosted trees of single columns have weight" in with_trees.diagnosis_
+        errors.append([1 - fit.score(X[400:], y[400:]) for fit in (with_trees, without)])
+    mine, theirs = np.mean(errors, axis=0)
+    assert mine < 2 / 3 * theirs
 
 
 def test_trees_have_no_weight_on_rotated_directions():

@@ -43,7 +43,7 @@ class FeatureClassifier(ClassLearner, FeatureLearner):
         all, but for more than 3 classes no ``"index"``, which costs in proportion to their number.
     effort : "full" or "fast"
         ``"fast"``: at most two folds, and no directions are looked for unless `members` asks for
-        them; it costs about a seventh and predicts a little worse.
+        them; it costs about a fifth and predicts a little worse.
     n_landmarks, n_landmarks_final : int
         Most landmarks of the smoother in the search (a sixth of the rows of smaller tables, but
         60), and of the final one.

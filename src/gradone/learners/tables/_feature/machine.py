@@ -181,7 +181,7 @@ def gradient_root(
     return root * (distance / max(median_distance(rows.X @ root, sample), 1e-300))
 
 
-def median_distance(Z: np.ndarray, sample: np.ndarray, most: int = 300) -> float:
+def median_distance(Z: np.ndarray, sample: np.ndarray, most: int = 150) -> float:
     """Median distance between rows; the root mean square where most rows are equal, else 1."""
     squares = pdist(Z[sample[:most]], "sqeuclidean")
     typical, mean = float(np.median(squares)), float(np.mean(squares))

@@ -17,9 +17,9 @@ from .machine import Kernel, median_distance, squared_distances
 from .rows import Rows
 from .trees import fit_trees
 
-_ROUNDS = 30
+_ROUNDS = 20
 _PENALTIES = 10.0 ** np.arange(-4, 1.01, 1.0)
-_ROWS, _TREE_ROWS = 400, 1500
+_ROWS, _TREE_ROWS = 300, 1500
 _FEWEST = 4  # columns among which nothing is left out
 _GATE = 1.0  # paired standard errors
 
