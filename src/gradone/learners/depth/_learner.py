@@ -159,7 +159,7 @@ class DeepLearner(CallbackSupportMixin, RegressorMixin, BaseEstimator):
                 )
                 errors, self.constant_ = simple, not clear
                 self._form = quadratic_refit(data, ridge)
-            elif self._refits and clear:
+            elif self._refits and clear and not beats(errors, simple, _CHANCE):
                 share = _best_share(errors, simple)
                 mixed = (1 - share) * errors + share * simple
                 if beats(mixed, errors, _CHANCE):

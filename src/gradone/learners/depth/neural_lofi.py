@@ -88,9 +88,9 @@ class NeuralLoFi(FilterLearner, DeepLearner):
         Whether ridge regression with the quadratic kernel [LW-7] predicts alone.
     kernel_share_ : float
         Share of the kernel in what is predicted. It is 1 if on the rows held out the kernel is
-        better than the filters by two standard errors, or these are not better than the mean label;
-        else the share with the smallest error, if the mixture is better by two standard errors; or
-        0.
+        better than the filters by two standard errors, or these are not better than the mean label.
+        If neither is clearly better, but a mixture is better than the filters by two standard
+        errors, it is the share with the smallest error; else 0.
     constant_ : bool
         Whether the mean label is predicted, because nothing is better than that.
     validation_mse_, constant_mse_ : float
