@@ -137,7 +137,7 @@ class DigitFilters(GalleryFigure):
             Chart(
                 "linear probe",
                 Axis("layer", ticks=tuple((float(i), str(i)) for i in range(LAYERS + 1))),
-                Axis("accuracy"),
+                Axis("accuracy", range=(0.85, 1.01)),  # room for the legend
                 (
                     points("probe, measured", runs.layer.values, mean.values, half, color="blue"),
                     line(
@@ -153,7 +153,7 @@ class DigitFilters(GalleryFigure):
             Chart(
                 "spectra",
                 Axis("place", scale="log"),
-                Axis("eigenvalue over edge"),
+                Axis("eigenvalue over edge", range=(0, 9)),
                 (
                     *(
                         points(
