@@ -143,6 +143,16 @@ def test_a_piece_that_would_be_beyond_its_limit_is_not_begun():
     assert found.seconds < 2 * 0.7  # no more than one piece was cut
 
 
+def test_a_climb_begins_while_its_task_is_not_too_dear():
+    """After 0.6 seconds, more than twice the limit of a piece, it waits for time to spare."""
+    climb = [call(dict, a=3), call(dict, a=4)]
+    pieces = [work(0.2), work(602)]
+    for budget, answered in ((0.0, [0, 2, 3]), (PLENTY, [0, 2, 3, 4, 5])):
+        task = Task("one", pieces, enough=2, split=in_parts(pieces[1], [work(0.2)] * 2, climb))
+        found = run_within([task], budget, piece_seconds=0.28, workers=1)["one"]
+        assert sorted(found.answers) == answered
+
+
 def test_a_task_with_an_answer_may_have_more_patience():
     task = Task("one", [work(0.6), call(dict, a=1), work(0.6)], patience=3.0)
     found = run_within([task], 0.0, piece_seconds=0.4, workers=1)["one"]

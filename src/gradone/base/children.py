@@ -18,6 +18,7 @@ from typing import Any
 from .pool import Call, Limits, Pool, Reply
 
 _DEAR = 4.0  # seconds of a task after which a few of its pieces are enough at first
+_CLIMB = 2.0  # times the limit of a piece: a task that has taken longer is not followed at once
 _SHARE, _LEAST = 0.2, 1.0  # of the time to spare, and seconds, for a first try
 
 
@@ -47,7 +48,7 @@ class Task:
     split : callable, optional
         Told a call that takes too long, or would by the time of the pieces before it, returns
         smaller ones that are tried in its place: a list of some, and a list of others that follow
-        one by one until one of them takes too long.
+        one by one until one of them takes too long, or all of them twice as long as one may.
     then : callable, optional
         Called in the parent with the answer of each piece; returns further tasks.
     """
@@ -230,7 +231,7 @@ class _Board:
             name for name in self._tasks
             if self._begun[name] < self._first(name)
             and not self._is_tried(name)
-            and not (self._running[name] and self._climbs(name, self._begun[name]))
+            and not (self._climbs(name, self._begun[name]) and self._must_wait(name))
         ]  # fmt: skip
         if coarse:
             return min(coarse, key=self._turn)
@@ -335,6 +336,10 @@ class _Board:
     def _climbs(self, name: str, place: int) -> bool:
         """Whether a piece is one of those that follow one by one."""
         return place >= self._climb.get(name, place + 1)
+
+    def _must_wait(self, name: str) -> bool:
+        """Whether the next of these waits: for the one before it, or for time to spare."""
+        return self._running[name] > 0 or self.outcomes[name].seconds > _CLIMB * self._limit
 
     def close(self) -> None:
         """Count what was not done."""
