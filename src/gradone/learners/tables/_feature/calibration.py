@@ -71,7 +71,7 @@ def calibrated(scores: np.ndarray, classes: np.ndarray, weights: np.ndarray) -> 
     wrong = 1 / (n + 2)
     truth = (1 - wrong) * hot + wrong * (shares @ hot)
     center = np.concatenate([[0.0, 1.0], np.zeros(k)])
-    pull = np.concatenate([[1 / n, 1 / n], np.full(k, 1e-9)])
+    pull = np.concatenate([np.full(2, 1 / max(n, 1)), np.full(k, 1e-9)])
 
     def loss(parameters: np.ndarray) -> tuple[float, np.ndarray]:
         logs = log_softmax(np.tensordot(parameters[:2], columns, 1) + parameters[2:], axis=1)
