@@ -2,10 +2,11 @@ r"""Probabilities of classes from scores, fitted to scores out of fold.
 
 .. math:: P(c \mid x) \propto \max(s_c(x), 0.01)^u\, e^{t\, s_c(x) + b_c}    [FR-6]
 
-Scores estimate probabilities: where they are right u = 1 and t = 0; t is for those that are not.
-Few rows cannot tell much else: before they are seen, t and u - 1 are standard normal. Nor can
-n rows without an error promise that there is none: by the rule of succession one is expected of
-n + 2. With this probability a label is taken for one drawn from the shares of the classes.
+Scores estimate probabilities: where they are right u = 1, t = 0 and b = 0; the rest is for those
+that are not. Few rows cannot tell much else: before they are seen, t, u - 1 and all b are standard
+normal. Nor can n rows without an error promise that there is none: by the rule of succession one
+is expected of n + 2. With this probability a label is taken for one drawn from the shares of the
+classes.
 """
 
 from __future__ import annotations
@@ -59,9 +60,10 @@ def calibrated(scores: np.ndarray, classes: np.ndarray, weights: np.ndarray) -> 
 
     Examples
     --------
-    Scores that say nothing leave the shares of the classes:
+    Scores that say nothing leave the shares of the classes, if there are many rows:
 
-    >>> found = calibrated(np.zeros((4, 2)), np.array([0, 0, 0, 1]), np.ones(4))
+    >>> many = np.array([0, 0, 0, 1] * 1000)
+    >>> found = calibrated(np.zeros((4000, 2)), many, np.ones(4000))
     >>> np.exp(found(np.zeros((1, 2)))).round(3)
     array([[0.75, 0.25]])
     """
@@ -71,12 +73,12 @@ def calibrated(scores: np.ndarray, classes: np.ndarray, weights: np.ndarray) -> 
     wrong = 1 / (n + 2)
     truth = (1 - wrong) * hot + wrong * (shares @ hot)
     center = np.concatenate([[0.0, 1.0], np.zeros(k)])
-    pull = np.concatenate([np.full(2, 1 / max(n, 1)), np.full(k, 1e-9)])
+    pull = 1 / max(n, 1)
 
     def loss(parameters: np.ndarray) -> tuple[float, np.ndarray]:
         logs = log_softmax(np.tensordot(parameters[:2], columns, 1) + parameters[2:], axis=1)
         excess, away = shares[:, None] * (np.exp(logs) - truth), parameters - center
-        value = -float(shares @ (truth * logs).sum(axis=1)) + 0.5 * float(pull @ away**2)
+        value = -float(shares @ (truth * logs).sum(axis=1)) + 0.5 * pull * float(away @ away)
         slopes = np.concatenate([np.tensordot(columns, excess, 2), excess.sum(axis=0)])
         return value, slopes + pull * away
 
