@@ -36,8 +36,8 @@ def test_an_analysis_stops_when_its_budget_is_spent():
 
 
 def test_a_cut_analysis_is_not_remembered_for_a_longer_budget():
-    text = "tanh(3*z1*z2)"
-    assert seconds(text, budget=1e-3)[1].generative_exponent is None
+    text = "tanh(3.17*z1*z2)"  # that no other test has analyzed: what is finished is remembered
+    assert seconds(text, budget=1e-9)[1].generative_exponent is None
     assert seconds(text)[1].generative_exponent == 2
 
 
