@@ -27,7 +27,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ._spectrum_solver import Bulk
+from ._spectrum_solver import INSIDE, Bulk
 
 _HEIGHT = 1e-7  # above the real axis, in units of the bound
 _LADDER = np.geomspace(10.0, _HEIGHT, 9)
@@ -142,10 +142,16 @@ class BlockBulk(Bulk):
         return tau @ self.fields.shares, D, change
 
     def is_inside(self, x: np.ndarray) -> np.ndarray:
-        """Whether there is density at each x."""
-        height = _HEIGHT * self.bound
-        foot = self.zeros * height / (x * x + height * height)  # of the zero eigenvalues
-        inside: np.ndarray = (self.transform(x)[0].imag - foot) * self.bound > 3e-5
+        """Whether there is density at each x.
+
+        The imaginary part falls with the height above the axis: in proportion to it outside the
+        bulk, by its square root at an edge, and not at all inside.
+        """
+        shares, unit = self.fields.shares, self.bound
+        state, _ = self._solved(x)
+        lower, _ = self._settled(x + 1j * _HEIGHT / 4 * unit, state, _PRECISION)
+        here, below = ((one[:, : len(shares)] @ shares).imag for one in (state, lower))
+        inside: np.ndarray = (here * unit > INSIDE) & (2 * below > here)
         return inside
 
     def strengths(self, x: np.ndarray, n: float) -> np.ndarray:

@@ -28,7 +28,7 @@ _HEIGHT = 1e-11  # above the real axis, in units of the largest eigenvalue of th
 _POINTS = 33
 _ROUNDS = 5
 _LOWEST = 1e-5  # smallest eigenvalue looked at, in the same unit
-_INSIDE = 3e-5  # imaginary part of tau, times the unit, that counts as density
+INSIDE = 3e-5  # imaginary part of tau, times the unit, that counts as density
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class Bulk:
         """Whether there is density at each x."""
         height = _HEIGHT * self.bound
         foot = self.zeros * height / (x * x + height * height)  # of the zero eigenvalues
-        return (self.transform(x)[0].imag - foot) * self.bound > _INSIDE
+        return (self.transform(x)[0].imag - foot) * self.bound > INSIDE
 
     def edges(self) -> tuple[float, float, float]:
         """Smallest and largest eigenvalue of the bulk, and the error of both."""
