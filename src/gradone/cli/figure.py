@@ -20,7 +20,10 @@ _FAILED = 3  # exit code when some of the figures could not be made, or say some
 @app.command()
 def figure(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="NAME...", show_default=False)
+        list[str] | None,
+        typer.Argument(
+            metavar="NAME...", help="Names of figures, which --list shows.", show_default=False
+        ),
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="All figures.")] = False,
     size: Annotated[str, typer.Option("--size", help="Size: small or paper.")] = "small",
@@ -28,7 +31,7 @@ def figure(
     show_list: Annotated[bool, typer.Option("--list", help="List the figures and stop.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Make figures of the literature, with theory."""
+    """Make figures of the literature, with theory and simulation."""
     from ..base.errors import BadData
     from ..experiments.store import Store
     from ..gallery import FIGURES

@@ -28,8 +28,8 @@ def lab(
 ) -> None:
     """Serve the lab, a page for the browser.
 
-    Off this machine (--host 0.0.0.0) it wants --allow-host, and the address that it prints holds a
-    token without which nobody is answered.
+    To serve other machines (--host 0.0.0.0), name this one by --allow-host. The address that is
+    printed then holds a token, and nobody without it gets an answer.
     """
     from importlib import import_module
 

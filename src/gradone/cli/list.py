@@ -32,7 +32,7 @@ def list_(
 ) -> None:
     """List targets, theories, learners, charts and figures.
 
-    Without a word, names only; with one, what they are.
+    Without a word it prints names; with words it also says what the things are.
     """
     from ..algorithms import ALGORITHMS
     from ..charts import CHARTS

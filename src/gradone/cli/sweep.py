@@ -98,7 +98,8 @@ def sweep(
 
     After an interruption the same command continues where it stopped. The exit code is 0 if all
     cells are done, 3 if some failed, and 2 if the spec is wrong; then all its defects are listed.
-    A cell that takes more time or memory than it may is stopped, tried once more alone, and failed.
+    A cell that takes more time or memory than it may is stopped, tried once more alone, and marked
+    as failed if it does so again.
     """
     from ..base.errors import BadData
 

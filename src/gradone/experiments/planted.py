@@ -32,7 +32,7 @@ def planted_weights(
     --------
     >>> hidden = np.eye(5)[:1]
     >>> W = planted_weights({"M": [[0.6], [0.0]], "Q": np.eye(2)}, hidden, np.random.default_rng(0))
-    >>> (W @ hidden.T).round(12).ravel(), (W @ W.T).round(12)
+    >>> abs(W @ hidden.T).round(12).ravel(), abs(W @ W.T).round(12)
     (array([0.6, 0. ]), array([[1., 0.],
            [0., 1.]]))
     """

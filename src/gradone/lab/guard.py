@@ -44,7 +44,7 @@ class Guard:
 
     A page elsewhere must not drive a lab that listens on the machine of its reader: a browser
     names the host that it believes to talk to, and the page from which a request was sent. A lab
-    that other machines can reach wants a token as well.
+    that other machines can reach needs a token as well.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ class Guard:
         is_right = [self._is_token(given) for given in (query.get("token", ""), kept, bearer)]
         if not any(is_right):
             raise Refused(
-                401, "this lab wants a token: open the whole address that it printed at its start"
+                401, "this lab needs a token: open the whole address that it printed at its start"
             )
         return is_right[0] and scope["path"] == "/" and scope["method"] == "GET"
 

@@ -54,7 +54,7 @@ class Model:
         if self.exact_gradients is not None:
             return self.exact_gradients(X)
         if self.predict is None:
-            raise BadData("this model tells its weights alone: gradients need its predictions")
+            raise BadData("this model shows only its weights, and gradients need its predictions")
         return gradients(self.predict, X)
 
 
