@@ -154,6 +154,7 @@ def test_hierarchical_targets_have_a_report_of_their_own():
     text = body(small_hierarchical_study().to_html())
     for part in ("The effect of depth", "Plateaus in the limit", "Assumptions of the theorem"):
         assert part in text
+    assert "<td>the layers are re-initialized between the stages</td><td>they are</td>" in text
     assert "<b>message passing (AMP), simulation</b>: it must know the link" in text
 
 

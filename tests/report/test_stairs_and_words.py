@@ -58,6 +58,11 @@ def test_depth_is_told_in_powers_of_d():
         "d^1.5 samples are enough for three layers to learn everything; two layers need more than "
         "any power of d and kernels need more than any power of d."
     )
+    assert sentences[1:] == [
+        "An essential assumption of the theorem fails for ReLU networks: E[sigma(u) He_j(u)] is "
+        "not 0 for 1 <= j <= 3; polynomial growth.",
+        "3 assumptions that only the proof of the theorem uses do not hold.",
+    ]
 
 
 def test_steps_of_the_staircase_are_those_of_the_analysis():

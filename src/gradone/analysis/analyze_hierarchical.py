@@ -93,7 +93,8 @@ class HierarchicalAnalysis:
             lines += _row(_name(learner), 30, path)
         lines += ["", "Assumptions of the theorem (ReLU network)"]
         for c in self.checklist:
-            lines += _row(f"{c.id:4s}{c.verdict}", 22, c.why.replace(" = ", f"{_TIE}={_TIE}"))
+            words = f"{c.statement}; {c.why}".replace(" = ", f"{_TIE}={_TIE}")
+            lines += _row(f"{c.id:4s}{c.verdict}", 22, words)
         return "\n".join(lines)
 
     def _exponents(self) -> list[tuple[str, str]]:
@@ -137,7 +138,7 @@ class HierarchicalAnalysis:
     def _repr_html_(self) -> str:
         rows = "".join(
             f"<tr><th style='text-align:left'>{html.escape(c.id)}</th><td>{html.escape(c.verdict)}"
-            f"</td><td>{html.escape(c.why)}</td></tr>"
+            f"</td><td>{html.escape(c.statement)}</td><td>{html.escape(c.why)}</td></tr>"
             for c in self.checklist
         )
         exponents = "".join(

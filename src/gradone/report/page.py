@@ -276,7 +276,7 @@ def _checklist(study: Study) -> str:
     marks = {"holds": "yes", "fails": "no"}
     rows = "".join(
         f'<tr><td><b>{_e(c.id)}</b></td><td class="{marks.get(c.verdict, "")}">{_e(c.verdict)}</td>'
-        f"<td>{_powers(c.why)}</td></tr>"
+        f"<td>{_powers(c.statement)}</td><td>{_powers(c.why)}</td></tr>"
         for c in conditions
     )
     return (

@@ -163,9 +163,15 @@ def _of_levels(a: HierarchicalAnalysis) -> tuple[str, list[str]]:
         f"{' and '.join(parts)}."
     ]
     failed = [c for c in a.checklist if c.verdict == "fails"]
-    if failed:
-        why = "; ".join(f"{c.id}: {c.why}" for c in failed[:3])
-        sentences.append(f"Some assumptions of the theorem do not hold: {why}.")
+    if essential := [c.statement for c in failed if c.kind == "essential"]:
+        broken = "; ".join(essential)
+        sentences.append(
+            f"An essential assumption of the theorem fails for ReLU networks: {broken}."
+        )
+    if proof := len(failed) - len(essential):
+        what = "1 assumption" if proof == 1 else f"{proof} assumptions"
+        fails = "does" if proof == 1 else "do"
+        sentences.append(f"{what} that only the proof of the theorem uses {fails} not hold.")
     return headline, sentences
 
 

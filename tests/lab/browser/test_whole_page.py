@@ -273,10 +273,18 @@ def test_a_lecture_has_large_type_and_an_address(open_page: Open) -> None:
         script = "(s) => parseFloat(getComputedStyle(document.querySelector(s)).fontSize)"
         return page.evaluate(script, selector)
 
+    def box(selector: str) -> dict[str, float]:
+        return page.locator(selector).first.bounding_box()
+
     places = ("#tab-predict", "#predict-plot .xtitle")
     before = [size(place) for place in places]
     page.click("#lecture")
     expect(page.locator("#lecture")).to_have_attribute("aria-pressed", "true")
+    picture, sliders = box("#predict-plot .main-svg"), box("#sliders")
+    assert picture["width"] == pytest.approx(box("#predict-plot")["width"], abs=1)
+    assert picture["y"] + picture["height"] <= sliders["y"] + 1  # nothing is covered
+    numbers = box("#predict-plot .xaxislayer-above")
+    assert box("#predict-plot .xtitle")["y"] >= numbers["y"] + numbers["height"]
     for place, small in zip(places, before, strict=True):
         assert size(place) > 1.2 * small
     assert "size=lecture" in page.url

@@ -23,36 +23,34 @@ const seen = (trace) => {
   return found;
 };
 
-/** Give all pictures of the page the colors and the type of the page. */
-export function recolor() {
-  for (const plot of document.querySelectorAll(".js-plotly-plot")) {
-    const axes = Object.keys(plot.layout).filter((name) => /^[xy]axis/.test(name));
-    window.Plotly.update(plot, {}, {
-      ...papers(),
-      font: font(),
-      "legend.font.size": rem(0.81),
-      ...Object.fromEntries(
-        axes.flatMap((name) => [
-          [`${name}.gridcolor`, color("faint")],
-          [`${name}.title.font.size`, rem(0.875)],
-        ]),
-      ),
-    });
-  }
+const again = new WeakMap();   // how each picture is drawn
+
+/** Draw all pictures that are seen again, in the colors, the type and the width of the page. */
+export function redrawAll() {
+  for (const plot of document.querySelectorAll(".js-plotly-plot"))
+    if (plot.clientWidth) again.get(plot)?.();
 }
 
 /** Picture that the server describes; the page gives it its width. */
 export function draw(place, picture, shorter = 0) {
+  again.set(place, () => draw(place, picture, shorter));
   const layout = structuredClone(picture.layout);
   layout.height -= layout.margin.t - 14 + shorter;
   layout.margin.t = 14;
   layout.font = { ...layout.font, ...font(), size: rem(0.81) };
   for (const name of Object.keys(layout).filter((key) => /^[xy]axis/.test(key)))
-    layout[name].gridcolor = color("faint");
+    layout[name] = {
+      ...layout[name],
+      gridcolor: color("faint"),
+      tickfont: { size: rem(0.75) },
+      title: { ...layout[name].title, font: { size: rem(0.875) } },
+    };
+  layout.width = place.clientWidth;
   return window.Plotly.react(place, picture.data.map(seen), { ...layout, ...papers() }, CONFIG);
 }
 
 export function drawTraces(place, traces, layout) {
+  again.set(place, () => drawTraces(place, traces, layout));
   const width = place.clientWidth,
     isNarrow = width < 480;
   const axis = {
@@ -69,6 +67,7 @@ export function drawTraces(place, traces, layout) {
     traces.map(seen),
     {
       font: font(),
+      width,
       height: (isNarrow ? 310 : rem(23)) * (layout.yaxis2 ? 1.5 : 1) + room,
       margin: { l: isNarrow ? 52 : 64, r: 14, t: 10, b: 56 + room },
       ...papers(),
@@ -94,11 +93,17 @@ export function drawTraces(place, traces, layout) {
 
 /** Rows of a legend below a picture, from the lengths of its words. */
 function legendRows(traces, width) {
+  const shown = traces.filter((trace) => trace.showlegend !== false),
+    lengths = shown.map((one) => 48 + rem(0.46) * one.name.replace(/<[^>]*>/g, "").length),
+    room = width - 70;
+  if (lengths.reduce((a, b) => a + b, 0) <= room) return 1;
+  // Plotly sets the words in columns as wide as the longest of them, groups one after the other.
+  if (!shown.some((one) => one.legendgroup))
+    return Math.ceil(shown.length / Math.max(1, Math.floor(room / Math.max(...lengths))));
   let rows = 1,
     used = 0;
-  for (const one of traces.filter((trace) => trace.showlegend !== false)) {
-    const length = 48 + rem(0.46) * one.name.replace(/<[^>]*>/g, "").length;
-    if (used && used + length > width - 70) [rows, used] = [rows + 1, 0];
+  for (const length of lengths) {
+    if (used && used + length > room) [rows, used] = [rows + 1, 0];
     used += length;
   }
   return rows;

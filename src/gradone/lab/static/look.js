@@ -1,5 +1,5 @@
 // How the page looks: dark colors, large type for a lecture, another target beside this one.
-import { recolor } from "./charts.js";
+import { redrawAll } from "./charts.js";
 import { byId } from "./dom.js";
 import { change, onChange, state } from "./state.js";
 
@@ -10,8 +10,7 @@ function show() {
   root.dataset.size = state.size;
   byId("dark").setAttribute("aria-pressed", String(state.colors === "dark"));
   byId("lecture").setAttribute("aria-pressed", String(state.size === "lecture"));
-  recolor();
-  window.dispatchEvent(new Event("resize"));   // pictures take the new width
+  redrawAll();
 }
 
 export function startLook() {

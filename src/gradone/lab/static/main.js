@@ -1,4 +1,5 @@
 // The page: tabs, and the parts that live on them.
+import { redrawAll } from "./charts.js";
 import { byId } from "./dom.js";
 import { startLook } from "./look.js";
 import { startPlan } from "./plan.js";
@@ -20,7 +21,7 @@ function showTab() {
     tab.tabIndex = isChosen ? 0 : -1;
     byId(`panel-${name}`).hidden = !isChosen;
   }
-  window.dispatchEvent(new Event("resize"));   // pictures that were hidden have no width yet
+  redrawAll();   // pictures that were hidden had no width
 }
 
 for (const [place, name] of TABS.entries()) {

@@ -36,7 +36,7 @@ export function startWatch() {
   }
   onChange((keys) => {
     if (touches(keys, "run") && !state.run) forget();
-    if (touches(keys, "quantity", "shown")) redraw();
+    if (touches(keys, "quantity", "shown", "size")) redraw();
     // What somebody has just set is not drawn again: a click between press and release would be lost.
     if (state.tab === "watch" && touches(keys, "tab", "target", "noise", "view")) load();
   });
