@@ -1,5 +1,6 @@
 """State evolution of Bayes-AMP against closed forms, reference values and invariances."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -240,29 +241,44 @@ def test_the_informed_branch_of_a_parity_of_four(alpha, overlap):
     assert state.overlap.values[0] == pytest.approx(overlap * np.eye(4), abs=6e-5)
 
 
+class Rough:
+    """Averages of a target by its rule, times a factor, and a stated relative error."""
+
+    def __init__(self, exact, factor, error):
+        self.exact, self.factor, self.error, self.pairs = exact, factor, error, exact.pairs
+
+    def at(self, M, *, coarse=False):
+        return scaled(self.exact.at(M, coarse=coarse), self.factor)
+
+    def estimate(self, M):
+        found = self.at(M)
+        return found, [scaled(found, self.error)]
+
+
 def test_a_fixed_point_that_errors_hide_is_in_the_error():
     """A rule whose errors close the branch: it finds nothing, and says what it may have missed."""
-    target = gd.Target("sign(z1*z2*z3*z4)")
-    evolution = StateEvolution(target)
-    exact = evolution.channel
-
-    class Rough:
-        """Averages that are 10 % low, and say so."""
-
-        def at(self, M, *, coarse=False):
-            return scaled(exact.at(M, coarse=coarse), 0.9)
-
-        def estimate(self, M):
-            found = self.at(M)
-            return found, [scaled(found, 0.15)]
-
-        pairs = exact.pairs
-
-    evolution.channel = Rough()
+    evolution = StateEvolution(gd.Target("sign(z1*z2*z3*z4)"))
+    evolution.channel = Rough(evolution.channel, 0.9, 0.15)
     point = evolution.informed(13.3)
     assert point.M[0, 0] == 0
     assert point.error > 0.8
     assert "another fixed point" in point.status
+
+
+@pytest.mark.parametrize(
+    ("error", "alpha", "status"),
+    [
+        (1e-4, 4.0, "converged"),
+        (1e-2, 4.0, r"converged; the overlap is known up to 0\.0\d+ only"),
+        (1e-2, 2.6, r"converged; the overlap is known up to .* hardly contracts \(by 0\.9\d+ .*"),
+    ],
+)
+def test_an_error_above_one_in_a_thousand_is_said_in_words(error, alpha, status):
+    evolution = StateEvolution(gd.Target("sign(z1*z2)"))
+    evolution.channel = Rough(evolution.channel, 1.0, error)
+    point = evolution.uninformed(alpha)
+    assert (point.error > 1e-3) == (status != "converged")
+    assert re.fullmatch(status, point.status)
 
 
 def parity_point(r, alpha):

@@ -49,7 +49,8 @@ _NEWTON_STEPS = 6
 _SECANT = 1e-4  # shortest step along which the map tells its own derivative
 _ALMOST_KNOWN = 0.995  # overlap of an informed start
 _RATE_ERROR = 0.01
-_VAGUE = 0.02  # error of an overlap that is worth a sentence
+_VAGUE = 1e-3  # error of an overlap that is worth a sentence
+_SLOW = 0.9  # rate from which on errors of the integrals grow tenfold
 _LEAST_ERROR = 5e-5  # relative, of a growth rate
 
 
@@ -314,10 +315,12 @@ class StateEvolution:
             "slow"
         )
         if size > _VAGUE:
-            status += (
-                f"; the overlap is known up to {size:.2g} only: errors of the integrals grow where "
-                f"the iteration hardly contracts (by {rate:.3f} here)"
-            )
+            status += f"; the overlap is known up to {size:.2g} only"
+            if rate > _SLOW:
+                status += (
+                    ": errors of the integrals grow where the iteration hardly contracts "
+                    f"(by {rate:.3f} here)"
+                )
         rate_error = abs(rate - rough) + _RATE_ERROR * rate + size
         return FixedPoint(M, size, at, at_error, rate, rate_error, count, found.converged, status)
 
