@@ -26,7 +26,7 @@ install = $(1)/bin/python -m pip install --quiet --disable-pip-version-check -c 
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo setup lint test test-slow test-load test-torch test-dist docs bench vendor constraints clean
+.PHONY: help demo setup lint test test-slow test-load test-torch test-dist docs bench tour vendor constraints clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
