@@ -2,14 +2,17 @@
 
 Usage: python tools/run_pages.py README.md docs/tour.md
 
-The ``pycon`` blocks of a page are one session, run in an empty folder. A page that needs a server
-names it in a comment, ``<!-- beside: gradone lab --port 8642 -->``. The interpreter is the one that
-runs this script, so the environment under test decides what ``import gradone`` finds.
+The ``pycon`` blocks of a page are one session, run in an empty folder. Commands of gradone in its
+``console`` blocks stand after a ``$`` and run in a folder with the examples of the project. A page
+that needs a server names it in a comment, ``<!-- beside: gradone lab --port 8642 -->``. The
+interpreter is the one that runs this script, so the environment under test decides what
+``import gradone`` finds.
 """
 
 import contextlib
 import doctest
 import math
+import os
 import re
 import shlex
 import subprocess
@@ -20,6 +23,9 @@ from pathlib import Path
 
 SESSION = re.compile(r"^```pycon\n(.*?)^```", re.MULTILINE | re.DOTALL)
 SHELL = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
+CONSOLE = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
+COMMAND = re.compile(r"^\$ gradone (.*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
+TIMES = re.compile(r"(?<=^CPU time: ).*", re.MULTILINE)
 BESIDE = re.compile(r"^<!-- beside: gradone (.*) -->$", re.MULTILINE)
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d*)?(?:e[-+]?\d+)?(?![\w.])")
 NEGLIGIBLE = 1e-9  # errors of quadrature and what is zero but for rounding
@@ -57,6 +63,25 @@ def run_sessions(page: Path) -> str:
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), beside(text):
         runner.run(example, out=report.append)
     return "".join(report) if runner.failures else ""
+
+
+def run_consoles(page: Path) -> str:
+    """Run the commands of the ``console`` blocks of a page; return a report of what differs."""
+    gradone = Path(sys.executable).with_name("gradone")
+    examples = Path(__file__).parents[1] / "examples"
+    report = []
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "examples").symlink_to(examples)
+        for block in CONSOLE.finditer(page.read_text(encoding="utf-8")):
+            for words, want in COMMAND.findall(block[1]):
+                got = subprocess.run(
+                    [gradone, *shlex.split(words)],
+                    cwd=folder, env={**os.environ, "COLUMNS": "80"}, capture_output=True, text=True,
+                    check=False,
+                ).stdout  # fmt: skip
+                if not NearlyEqual().check_output(TIMES.sub("", want), TIMES.sub("", got), FLAGS):
+                    report.append(f"{page.name}: gradone {words}\nExpected:\n{want}Got:\n{got}")
+    return "".join(report)
 
 
 @contextlib.contextmanager

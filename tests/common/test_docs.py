@@ -36,6 +36,7 @@ SESSIONS = [
     for page in PAGES
     if run_pages.SESSION.search(text := page.read_text(encoding="utf-8"))
 ]
+CONSOLES = [p for p in PAGES if run_pages.CONSOLE.search(p.read_text(encoding="utf-8"))]
 SHELLS = [(p, words) for p in PAGES for words in run_pages.shell_commands(p)]
 
 
@@ -46,6 +47,13 @@ def name(page: Path) -> str:
 @pytest.mark.parametrize("page", SESSIONS, ids=name)
 def test_snippets_print_what_the_page_shows(page):
     report = run_pages.run_sessions(page)
+    assert not report, report
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", CONSOLES, ids=name)
+def test_commands_print_what_the_page_shows(page):
+    report = run_pages.run_consoles(page)
     assert not report, report
 
 
@@ -77,5 +85,7 @@ def test_a_page_that_prints_something_else_is_noticed(tmp_path):
     page = tmp_path / "page.md"
     page.write_text("```pycon\n>>> 1 + 1\n3\n```\n")
     assert "Expected" in run_pages.run_sessions(page)
+    page.write_text("```console\n$ gradone --version\ngradone 0.0.0\n```\n")
+    assert "Expected" in run_pages.run_consoles(page)
     page.write_text("```pycon\n>>> 0.1 + 0.2\n0.3\n```\n")
     assert not run_pages.run_sessions(page)

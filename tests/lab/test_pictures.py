@@ -55,6 +55,21 @@ def test_a_picture_shows_one_seed_or_their_mean():
     ]
 
 
+def test_points_of_a_picture_do_not_hide_its_line():
+    """The page draws 32 of them, the first and the last one included; a table has them all."""
+    y = [k / 200 for k in range(200)]
+    part = {"quantity": "recovery", "name": "z1", "x": [*range(1, 201)], "y": y, "error": y}
+    told = [
+        {"kind": "curve", "source": source, "label": "sgd", "seed": 0, "parts": [part]}
+        for source in ("theory:sgd", "simulation:sgd")
+    ]
+    given = {"quantity": "recovery", "axis": "time"}
+    theory, found = (one for one in run_chart(given, told).series if one.x)
+    assert (len(theory.x), len(found.x), found.x[0], found.x[-1]) == (200, 32, 1, 200)
+    whole = run_chart(given, told, has_all_points=True)
+    assert [len(one.x) for one in whole.series if one.x] == [200, 200]
+
+
 def test_errors_and_cosines_never_share_an_axis():
     picture = prediction_chart("z1**2", None, "bayes_amp", 2.0, {}, 2)
     assert isinstance(picture, Panels)

@@ -173,7 +173,8 @@ def drawn_run(suffix: str, parameters: Mapping[str, Any], events: list[Any]) -> 
         return {"content": scripts.run_script(parameters, events).encode()}
     if suffix == "html":
         return {"content": reports.of_run(parameters, events)}
-    return drawn(suffix, pictures.run_chart(parameters, events).to_dict())
+    chart = pictures.run_chart(parameters, events, has_all_points=suffix == "csv")
+    return drawn(suffix, chart.to_dict())
 
 
 def drawn_verdict(suffix: str, target: str, noise: float | None) -> Answer:

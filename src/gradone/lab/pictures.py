@@ -16,16 +16,19 @@ from .contestants import source_color
 Events = Iterable[Mapping[str, Any]]
 Key = tuple[str, str, int]  # source, direction, seed
 Rows = list[tuple[float, float, float]]  # place, value, error
-_MANY = 40
+_MOST_POINTS = 32  # points that touch each other hide the line; as on the page
 _NAMED = 8  # paths that have room in a legend
 _EMPTY = "this run has no numbers to draw yet: wait, or choose another quantity"
 
 
-def run_chart(parameters: Mapping[str, Any], events: Events) -> Chart:
+def run_chart(
+    parameters: Mapping[str, Any], events: Events, *, has_all_points: bool = False
+) -> Chart:
     """Curves of one quantity of a run: lines are theory, points are simulations.
 
     Of several seeds all are drawn, or what ``parameters["shown"]`` says: ``"mean"``, or one of
-    them, such as ``"s3"``. In time each seed has a start, and a theory, of its own.
+    them, such as ``"s3"``. In time each seed has a start, and a theory, of its own. Of many points
+    some are drawn, unless all are asked for.
     """
     quantity, axis = parameters["quantity"], parameters["axis"]
     shown = parameters.get("shown") or "all"
@@ -44,6 +47,8 @@ def run_chart(parameters: Mapping[str, Any], events: Events) -> Chart:
                 known = [(x, y, e or 0.0) for x, y, e in rows if y is not None]
                 joined.setdefault(key, []).extend(known)
     joined = _of_seeds({key: sorted(rows) for key, rows in joined.items() if rows}, shown, axis)
+    if not has_all_points:
+        joined = {k: r if k[0].startswith("theory:") else _thinned(r) for k, r in joined.items()}
     series = [
         _series(labels[source], source, name, "mean" if shown == "mean" else f"seed {seed}", rows)
         for (source, name, seed), rows in joined.items()
@@ -82,6 +87,12 @@ def _of_seeds(joined: dict[Key, Rows], shown: str, axis: str) -> dict[Key, Rows]
     return found
 
 
+def _thinned(rows: Rows) -> Rows:
+    if len(rows) <= _MOST_POINTS:
+        return rows
+    return [rows[int(i)] for i in np.linspace(0.5, len(rows) - 0.5, _MOST_POINTS)]
+
+
 def _spread(values: list[float]) -> float:
     return float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
 
@@ -98,10 +109,9 @@ def _series(label: str, source: str, part: str, which: str, rows: Rows) -> Serie
         name = f"{label}, theory{part and ', ' + part}"
         found = line(name, x, y, color=color, dash=DASHES[place % len(DASHES)])
     else:
-        # Many points, as those of a training, would hide the line if they were large.
-        look: Any = {"marker": MARKERS[place % len(MARKERS)], "size": 2 if len(x) > _MANY else 4}
         name = f"{label}{part and ', ' + part}, {which}"
-        found = points(name, x, y, e, color=color, **look)
+        marker = MARKERS[place % len(MARKERS)]
+        found = points(name, x, y, e, color=color, marker=marker, size=4)
     return replace(found, listed=False)
 
 

@@ -237,7 +237,7 @@ def _plan(study: Study) -> str:
         reason = study.why_not("plan")
         return f"<section><h2>Plan</h2>{_absent([('plan', reason)])}</section>"
     s = plan.sizes
-    head = ("algorithm", "data it needs", "margin", "error left", "learns here", "note")
+    head = _head("algorithm", "data it needs", "#margin", "#error left", "learns here", "note")
     rows = []
     for row in plan.rows:
         sign = "yes" if row.margin >= 0 else "no"
@@ -258,11 +258,16 @@ def _plan(study: Study) -> str:
         '<p class="about">The table says which algorithm learns what from these data. The margin '
         "is log n / log d minus the exponent that is needed; the error left is what theory "
         f"predicts in the limit of large d. {_STAGES}</p>"
-        f'<div class="wide"><table><thead><tr>{"".join(f"<th>{h}</th>" for h in head)}</tr></thead>'
-        f"<tbody>{''.join(rows)}</tbody></table></div>"
+        f'<div class="wide"><table>{head}<tbody>{"".join(rows)}</tbody></table></div>'
         + (f"<p>Lower bounds:</p><ul>{bounds}</ul>" if bounds else "")
         + "</section>"
     )
+
+
+def _head(*names: str) -> str:
+    """Head of a table; # begins the name of a column of numbers."""
+    cells = (f'<th class="number">{n[1:]}</th>' if n[0] == "#" else f"<th>{n}</th>" for n in names)
+    return f"<thead><tr>{''.join(cells)}</tr></thead>"
 
 
 def _power_of_d(exponent: float) -> str:
@@ -295,12 +300,12 @@ def _fineness(study: Study) -> str:
         )
     if not rows:
         return ""
-    head = "".join(f"<th>{h}</th>" for h in ("curve", "points", "runs per point", "computing"))
+    head = _head("curve", "#points", "#runs per point", "#computing")
     more = command(replace(study, budget=study.budget or _MORE))
     return (
         "<section><h2>How fine the curves are</h2>"
-        f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody>"
-        f"</table><p>More time makes all of them finer, where they bend and where errors are "
+        f"<table>{head}<tbody>{''.join(rows)}</tbody></table>"
+        f"<p>More time makes all of them finer, where they bend and where errors are "
         f"large:</p><pre>{_e(more)} --resume</pre></section>"
     )
 
