@@ -90,7 +90,7 @@ def pictures(name: str, n: int) -> xr.Dataset:
 def _curve(
     values: dict[str, tuple[Any, ...]], coords: dict[str, np.ndarray], name: str, n: int
 ) -> xr.Dataset:
-    """Measured numbers without errors of their own: splits are spread."""
+    """Measured numbers without errors of their own: the splits tell them."""
     filled: dict[str, Any] = {}
     for key, (*dims, numbers) in values.items():
         filled[key] = (tuple(dims), np.asarray(numbers, float))
@@ -130,16 +130,20 @@ class DigitFilters(GalleryFigure):
     def draw(self, data: Data) -> Chart | Panels:
         """Probes, spectra, and three filters."""
         runs, found, filters = data["probes"], data["spectra"], data["filters"]
-        spread = [runs.probe.values.min(axis=0), runs.probe.values.max(axis=0)]
-        mean, _ = average(runs, "probe")
-        half = (spread[1] - spread[0]) / 2
+        mean, error = average(runs, "probe")
         charts = [
             Chart(
                 "linear probe",
                 Axis("layer", ticks=tuple((float(i), str(i)) for i in range(LAYERS + 1))),
                 Axis("accuracy", range=(0.85, 1.01)),  # room for the legend
                 (
-                    points("probe, measured", runs.layer.values, mean.values, half, color="blue"),
+                    points(
+                        "probe, measured",
+                        runs.layer.values,
+                        mean.values,
+                        error.values,
+                        color="blue",
+                    ),
                     line(
                         "classifier, measured",
                         runs.layer.values,
@@ -164,7 +168,7 @@ class DigitFilters(GalleryFigure):
                         )
                         for layer, color in zip(found.layer.values.tolist(), COLORS, strict=False)
                     ),
-                    hline("edge, theory", 1.0),
+                    hline("random labels", 1.0),
                 ),
             ),
         ]
