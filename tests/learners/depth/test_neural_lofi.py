@@ -239,10 +239,14 @@ def test_filters_of_images_must_beat_the_mean_label():
 def test_a_second_score_shows_what_the_first_does_not():
     """E[y z z^T] = 0 for a product of three, but y^2 depends on every factor's square."""
     s = gd.Target("z1*z2*z3").sample(n=4000, d=12, seed=0)
-    learner = NeuralLoFi(1, random_state=0, **SMALL).fit(s.X, s.y)
-    found = learner.directions_
-    assert len(found) in (3, 4)
-    assert np.linalg.norm(found @ s.W_star.T) ** 2 > 2.7
+    plain = NeuralLoFi(1, rounds=0, random_state=0, **SMALL).fit(s.X, s.y)
+    assert (plain.ratios_[0] > 2).sum(axis=1).tolist() == [0, 3]
+    assert len(plain.directions_) in (3, 4)
+    assert np.linalg.norm(plain.directions_ @ s.W_star.T) ** 2 > 2.9
+    # The correction draws ramps: rounding decides whether none, one or two more are found by it.
+    corrected = NeuralLoFi(1, random_state=0, **SMALL).fit(s.X, s.y)
+    assert len(corrected.directions_) < 6
+    assert np.linalg.norm(corrected.directions_ @ s.W_star.T) ** 2 > 2.97
 
 
 def test_classes_may_be_words_and_many():
