@@ -43,6 +43,20 @@ def test_thresholds_of_binary_labels():
     assert claim("parity-threshold")["alpha_c"] == pytest.approx(math.pi**2 / 4, abs=1e-9)
 
 
+def test_noise_inside_the_link():
+    def next_overlap(m, alpha=2.0, variance=0.5):
+        width = 1 - m + variance
+        size = math.sqrt(m / width)
+        seen = mean(lambda g: phi(size * g) ** 2 / (ndtr(size * g) * ndtr(-size * g)))
+        return alpha * seen / (width + alpha * seen)
+
+    overlap = brentq(lambda m: next_overlap(m) - m, 0.01, 0.99)
+    assert claim("overlap-with-latent-noise")["overlap"] == pytest.approx(overlap, abs=1e-7)
+    # Scaled Bessel functions hold the factor exp(variance/4).
+    c = 0.25 / (2 * math.pi) * (k1e(0.25 / 4) - k0e(0.25 / 4))
+    assert claim("parity-with-latent-noise")["alpha_c"] == pytest.approx(c**-2, abs=1e-7)
+
+
 def test_threshold_of_noisy_phase_retrieval():
     z = np.linspace(0, 7, 1401)
     y = np.linspace(-2.5, 45, 4751)[:, None]
@@ -204,9 +218,43 @@ def test_pushes_of_other_losses_on_he3():
     assert clipped["V"] == pytest.approx(mean(lambda z: cut(y(z)) ** 2 / 2, *bends), abs=1e-5)
 
 
+def test_second_looks_on_he4():
+    def y(z):
+        return z**4 - 6 * z**2 + 3
+
+    cuts = np.sort([a * math.sqrt(3 + b * math.sqrt(6)) for a in (-1, 1) for b in (-1, 1)])
+    claimed = claim("he4-extragradient")
+    growth = mean(lambda z: y(z) * (z**2 - 1) * phi(max(0.0, -0.1 * y(z))), *cuts)
+    assert claimed["k"] == pytest.approx(growth, abs=1e-6)
+    noise = mean(lambda z: y(z) ** 2 * min(0.5, ndtr(0.1 * y(z))), *cuts)
+    assert claimed["V"] == pytest.approx(noise, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "bias", "a", "rho"),
+    [
+        ("grand-staircase-rates", [0, 0, 0, 0, 1], 0.0, 1, -0.1),
+        ("standard-staircase-with-repetition", [0, 0, 1], 0.2, -1, -0.3),
+        ("standard-staircase", [0, 0, 1], 0.2, -1, 0.0),
+    ],
+)
+def test_growth_on_staircases(name, first, bias, a, rho):
+    """The parity adds 1 or -1 to the label with equal chances, whatever z1 and the neuron are."""
+    x = np.linspace(-8, 8, 1601)
+    law = np.outer(phi(x), phi(x)) * (x[1] - x[0]) ** 2
+    growth, noise = 0.0, 0.0
+    for parity in (-1, 1):
+        y = a * (np.polynomial.hermite_e.hermeval(x, first) + parity)[:, None]
+        ahead = x + rho * y * (1 - np.tanh(x + bias) ** 2)
+        push = y * (1 - np.tanh(ahead + bias) ** 2)
+        growth += np.sum(law * (x[:, None] ** 2 - 1) * push * x) / 2
+        noise += np.sum(law * push**2) / 2
+    claimed = claim(name)
+    assert claimed["k"] == pytest.approx(growth, abs=1e-3)
+    assert claimed.get("V", noise) == pytest.approx(noise, abs=5e-3)
+
+
 def test_growth_rates():
-    shifted = mean(lambda z: math.tanh(z + 0.2) * (z**2 - 1))
-    assert claim("standard-staircase")["k"] == pytest.approx(-2 * shifted, abs=1e-3)
     halved = phi(0) * 4 * phi(1) / 2  # c_2 of relu and E|z**2 - 1|; logistic slope 1/2 at zero
     assert claim("binary-labels-gain-nothing")["k"] == pytest.approx(halved, abs=1e-5)
 

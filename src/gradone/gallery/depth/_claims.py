@@ -10,7 +10,7 @@ import numpy as np
 from ...analysis.analyze import analyze
 from ...analysis.depth import checklist, energies, plateau, random_bias_energies, required_exponent
 from ...targets.hierarchical import Might, QuadraticForms, Sight
-from ...theory import first_stage, first_stage_threshold, gram_levels
+from ...theory import first_stage, first_stage_threshold
 from .._verdict import found, mean_of, slope_of
 from .depth_branches import measured as branches_measured
 
@@ -66,11 +66,6 @@ def first_layer(d: int, n: int, **target: Any) -> xr.Dataset:
     return found(overlap2=first_stage(_sight(**target), d=d, n=n).overlap2)
 
 
-def levels(q: int, degree: int) -> xr.Dataset:
-    """Eigenvalue of one degree of the first layer's Gram matrix in q dimensions, for relu."""
-    return found(level=gram_levels("relu(z)", q, degree)[degree].eigenvalue)
-
-
 def conditions(**target: Any) -> xr.Dataset:
     """The conditions of the theorem that a target and a relu network do not meet."""
     bias = target.pop("bias", 0.0)
@@ -99,6 +94,23 @@ def layers_run(d: int, n: int, replicates: int = 3) -> xr.Dataset:
             errors[name].append(float(np.mean(gap**2)))
     ratio = np.array(errors["three"]) / np.array(errors["two"])
     return found(ratio=mean_of(ratio), three=mean_of(errors["three"]), two=mean_of(errors["two"]))
+
+
+def quadratic_forms_run(outer: str, d: int, n: int, replicates: int) -> xr.Dataset:
+    """Error of three layers on as many quadratic forms as inputs, over the best quadratic's."""
+    from ...learners import Layerwise
+
+    known, ratios = QuadraticForms(outer=outer), []
+    pairs = np.triu_indices(d)
+    for seed in range(replicates):
+        sample = known.sample(n=n + 4000, d=d, seed=seed)
+        X, y = sample.X, sample.y
+        monomials = np.column_stack([np.ones(len(X)), X[:, pairs[0]] * X[:, pairs[1]]])
+        weights = np.linalg.lstsq(monomials[:n], y[:n], rcond=None)[0]
+        network = Layerwise("spectral", random_state=seed).fit(X[:n], y[:n])
+        left = (network.predict(X[n:]) - y[n:], monomials[n:] @ weights - y[n:])
+        ratios.append(np.mean(left[0] ** 2) / np.mean(left[1] ** 2))
+    return found(ratio=mean_of(ratios))
 
 
 def separability(n: int, splits: int, shuffled: bool = False) -> xr.Dataset:

@@ -96,30 +96,40 @@ def one_step(target: str, noise: float = 0.0, **setting: Any) -> xr.Dataset:
     return found(**numbers)
 
 
-def one_step_run(
-    target: str, d: int, readout_ratio: float, batch_ratio: float, noise: float = 0.0,
-    replicates: int = 16, **setting: Any,
-) -> xr.Dataset:  # fmt: skip
-    """Test error of a real step and a readout, divided by theory."""
+def one_step_run(target: str, d: int, replicates: int = 16, **setting: Any) -> xr.Dataset:
+    """Test error of a real step and a readout with d neurons, divided by theory."""
+    errors = _errors_of_steps(Target(target), d, replicates, **setting)
+    theory = predict(target, "one_step", width=float(d), **setting).test_mse.item()
+    return found(ratio=mean_of(errors / theory), test_mse=mean_of(errors))
+
+
+def best_step_run(target: str, step_size: float, d: int, **setting: Any) -> xr.Dataset:
+    """Test errors of real steps of half and of twice a size, divided by those of that size."""
+    known, replicates = Target(target), setting.pop("replicates", 16)
+    half, best, double = (
+        _errors_of_steps(known, d, replicates, step_size=factor * step_size, **setting)
+        for factor in (0.5, 1.0, 2.0)
+    )
+    return found(half=mean_of(half / best), double=mean_of(double / best))
+
+
+def _errors_of_steps(
+    target: Target, d: int, replicates: int, *, readout_ratio: float, batch_ratio: float,
+    **setting: Any,
+) -> np.ndarray:  # fmt: skip
+    """Test errors of a step of d neurons, one for each replicate."""
     from ...learners import GiantStep
 
-    known, errors = Target(target, noise=noise), []
-    width = setting.pop("width", d)
-    batch, rest = round(batch_ratio * d), round(readout_ratio * d)
+    batch, errors = round(batch_ratio * d), []
+    n = batch + round(readout_ratio * d)
     for seed in range(replicates):
-        sample = known.sample(n=batch + rest + 4000, d=d, seed=seed)
-        X, y = sample.X[: batch + rest], sample.y[: batch + rest]
+        sample = target.sample(n=n + 4000, d=d, seed=seed)
         learner = GiantStep(
-            width, batch_size=batch, symmetric=False, bias_scale=0.0, standardize=False,
+            d, batch_size=batch, symmetric=False, bias_scale=0.0, standardize=False,
             fit_intercept=False, random_state=seed, **setting,
-        ).fit(X, y)  # fmt: skip
-        new, labels = sample.X[batch + rest :], sample.y[batch + rest :]
-        errors.append(np.mean((learner.predict(new) - labels) ** 2))
-    theory = predict(
-        known, "one_step", readout_ratio=readout_ratio, batch_ratio=batch_ratio,
-        width=float(width), **setting,
-    ).test_mse.item()  # fmt: skip
-    return found(ratio=mean_of(np.array(errors) / theory), test_mse=mean_of(errors))
+        ).fit(sample.X[:n], sample.y[:n])  # fmt: skip
+        errors.append(np.mean((learner.predict(sample.X[n:]) - sample.y[n:]) ** 2))
+    return np.array(errors)
 
 
 def best_step(target: str, **setting: Any) -> xr.Dataset:

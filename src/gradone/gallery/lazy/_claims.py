@@ -151,7 +151,7 @@ def measured_slope(
     n: list[float],
 ) -> xr.Dataset:  # fmt: skip
     """Slope of the excess error of the deterministic equivalents between two sample sizes."""
-    levels = power_law(capacity=capacity, source=source, terms=200_000)
+    levels = power_law(capacity=capacity, source=source)
     errors = [
         random_feature_ridge(
             **levels, n=one, width=one**width_exponent, ridge=one ** (1 - ridge_exponent),
@@ -211,20 +211,23 @@ def images(
 def logistic_run(
     d: int, alpha: float, width_ratio: float, ridge: float, replicates: int
 ) -> xr.Dataset:
-    """Share of wrong labels of scikit-learn's logistic regression on random features erf(<w, x>).
+    """Share of wrong labels of scikit-learn's fits on random features erf(<w, x>), by their loss.
 
-    Labels are signs of z1 + z2/2.
+    Labels are signs of z1 + z2/2; ``square`` is ridge regression, the other one logistic.
     """
     from scipy.special import erf
-    from sklearn.linear_model import LogisticRegression
+    from sklearn.linear_model import LogisticRegression, Ridge
 
-    n, width, errors = round(alpha * d), round(width_ratio * d), []
+    n, width = round(alpha * d), round(width_ratio * d)
+    errors: dict[str, list[float]] = {"zero_one_error": [], "square": []}
     for seed in range(replicates):
         rng = np.random.default_rng([seed, d])
         W = rng.standard_normal((d, width)) / np.sqrt(d)
         X = rng.standard_normal((n + 8000, d))
         features, y = erf(X @ W) / np.sqrt(width), np.sign(X[:, 0] + X[:, 1] / 2)
-        fit = LogisticRegression(C=1 / ridge, fit_intercept=False, tol=1e-6, max_iter=1000)
-        fit.fit(features[:n], y[:n])
-        errors.append(np.mean(fit.predict(features[n:]) != y[n:]))
-    return found(zero_one_error=mean_of(errors))
+        logistic = LogisticRegression(C=1 / ridge, fit_intercept=False, tol=1e-6, max_iter=1000)
+        square = Ridge(alpha=ridge, fit_intercept=False)
+        for name, fit in (("zero_one_error", logistic), ("square", square)):
+            signs = np.sign(fit.fit(features[:n], y[:n]).predict(features[n:]))
+            errors[name].append(np.mean(signs != y[n:]))
+    return found(**{name: mean_of(values) for name, values in errors.items()})

@@ -32,10 +32,16 @@ def escape(target: str, activation: str, **rule: Any) -> xr.Dataset:
 
 
 def second_stage(target: str, activation: str, gamma: float, **rule: Any) -> xr.Dataset:
-    """Growth rate of further directions once the first one is known."""
+    """Growth rate of the first direction, its noise, and the rate of others once it is known."""
     stage = linear_stage(target, activation, **rule)
     later = stage.second_stage(gamma=gamma)
-    return found(first=str(stage.direction), k=stage.top, k2=later.top, escapes=str(later.escapes))
+    return found(
+        first=str(stage.direction),
+        k=stage.top,
+        V=stage.variance,
+        k2=later.top,
+        escapes=str(later.escapes),
+    )
 
 
 def hitting_time(target: str, activation: str, sizes: list[int], **rule: Any) -> xr.Dataset:
