@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..charts import Axis, Chart, Series, line, ordered_colors, points
+from ..charts import Axis, Chart, Series, legend_of, line, ordered_colors, points
 from ..experiments.places import merged
 from .panel import MARKERS, Panel, from_zero
 
@@ -62,17 +63,21 @@ def _gradients(card: Any, theory: Any, runs: list[xr.Dataset]) -> Chart:
     series: list[Series] = []
     shares = None if theory is None else card.shares(theory)
     run = merged(runs, "batch_ratio") if runs else None
-    for t, (name, color) in enumerate((("first", "sky"), ("second", card.color)), start=1):
+    colors = {"first gradient": "sky", "second gradient": card.color}
+    for t, (name, color) in enumerate(colors.items(), start=1):
         if shares is not None:
             one = shares.sel(step=t)
-            label = f"{name} gradient, theory"
-            series.append(line(label, one.batch_ratio, one.gradient_share, color=color))
+            share = one.gradient_share
+            series.append(line(f"{name}, theory", one.batch_ratio, share, color=color))
         if run is not None:
             one, look = run.sel(step=t), {"color": color, "marker": MARKERS[t - 1]}
             found = (one.batch_ratio, one.gradient_share, one.gradient_share_err)
-            series.append(points(f"{name} gradient, simulation", *found, **look))
-    up = Axis("cosine with the target", range=(0.0, 1.05))
+            series.append(points(f"{name}, simulation", *found, **look))
     across = from_zero("samples of each step, per dimension", "x", series)
+    series = [replace(one, listed=False) for one in series]
+    faces = [True] * (shares is not None) + [False] * (run is not None)
+    series += legend_of(colors, {}, set(faces))
+    up = Axis("cosine with the target", range=(0.0, 1.05))
     return Chart("", across, up, tuple(series), legend="below")
 
 
