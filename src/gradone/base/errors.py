@@ -96,6 +96,17 @@ class WorkersFailed(GradoneError, RuntimeError):
     """The processes, or the cluster, that should compute something cannot be used."""
 
 
+def number_of(count: int, what: str) -> str:
+    """A number of things in words.
+
+    Examples
+    --------
+    >>> number_of(1, "row"), number_of(2, "row")
+    ('1 row', '2 rows')
+    """
+    return f"{count} {what}" + ("s" if count != 1 else "")
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Suggestion for a mistyped name, or an empty string.
 

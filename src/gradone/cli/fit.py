@@ -101,11 +101,11 @@ def _command(table: Path, found: TableFit, task: Kind, drop: list[str] | None, c
 
 
 def _show_table(data: Prepared) -> None:
-    from ..learners.tables.tabular.table import counted
+    from ..base.errors import number_of
 
     n, d = data.X.shape
     kind = f"{len(data.classes)} classes" if data.classes else "a number"
-    size = f"{counted(n, 'row')}, {counted(d, 'feature')}"
+    size = f"{number_of(n, 'row')}, {number_of(d, 'feature')}"
     say(f"{data.source}: {size}, '{data.target}' is {kind}")
     for note in data.notes:
         say(f"  {note}")

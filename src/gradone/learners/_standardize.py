@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..base.arrays import array_namespace, like, to_numpy
-from ..base.errors import BadData
+from ..base.errors import BadData, number_of
 from ..base.units import units
 
 _BLOCK_BYTES = 1 << 24  # 16 MB: large enough for matrix products, small enough for the cache
@@ -142,8 +142,8 @@ def check_spread(
     if len(constant):
         shown = ", ".join(map(str, constant[:5])) + (", ..." if len(constant) > 5 else "")
         warnings.warn(
-            f"{owner} leaves out {len(constant)} constant column(s) of X ({shown}): they carry no "
-            "information about y",
+            f"{owner} leaves out {number_of(len(constant), 'constant column')} of X ({shown}), "
+            "which carry no information about y",
             UserWarning,
             stacklevel=4,
         )

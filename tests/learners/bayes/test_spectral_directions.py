@@ -305,7 +305,7 @@ def test_bad_parameters_are_refused(parameters, text):
 def test_constant_columns_are_left_out_with_one_warning():
     X, y, _ = rotated(he3, n=800, d=5, r=1, seed=0)
     wide = np.insert(X, 2, 0.1, axis=1)
-    with pytest.warns(UserWarning, match=r"leaves out 1 constant column\(s\) of X \(2\)") as seen:
+    with pytest.warns(UserWarning, match=r"leaves out 1 constant column of X \(2\)") as seen:
         found = finder().fit(wide, y)
     assert len(seen) == 1
     assert (found.directions_[:, 2] == 0).all()

@@ -224,7 +224,7 @@ def test_bad_input_is_refused():
         GiantStep(8).fit(X[:1], y[:1])
     with pytest.raises(ValueError, match="NaN"):
         GiantStep(8).fit(np.where(X > 1, np.nan, X), y)
-    with pytest.raises(gd.BadData, match="leave none of the 20 samples for the readout"):
+    with pytest.raises(gd.BadData, match="leaves none of the 20 samples for the readout"):
         GiantStep(8, steps=2, batch_size=10).fit(X, y)
     with pytest.raises(gd.BadData, match="step_size must be a number >= 0"):
         GiantStep(8, step_size=-1.0).fit(X, y)

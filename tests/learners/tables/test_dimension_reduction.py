@@ -368,7 +368,7 @@ def test_a_duplicate_column_shares_the_direction(finder, data):
 def test_constant_columns_are_left_out_with_one_warning(finder, data):
     X, y, _ = data
     wide = np.insert(X, 2, 0.1, axis=1)
-    with pytest.warns(UserWarning, match=r"leaves out 1 constant column\(s\) of X \(2\)"):
+    with pytest.warns(UserWarning, match=r"leaves out 1 constant column of X \(2\)"):
         found = finder(n_components=1).fit(wide, y)
     assert (found.directions_[:, 2] == 0).all()
 

@@ -279,7 +279,7 @@ def test_bad_tables_are_refused_in_words():
     pd = pytest.importorskip("pandas")
     X, y = np.random.default_rng(0).standard_normal((30, 3)), np.arange(30.0)
     frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(color="red")
-    with pytest.raises(gd.BadData, match="column\\(s\\) 'color' of X hold text"):
+    with pytest.raises(gd.BadData, match="hold text, categories or dates: 'color'"):
         FeatureRegressor().fit(frame, y)
     with pytest.raises(ValueError, match="infinity"):
         FeatureRegressor().fit(np.where(X > 1, np.inf, X), y)
@@ -307,9 +307,9 @@ def test_strange_columns_are_named():
     X = rng.standard_normal((60, 4))
     y = np.abs(X[:, 0])
     small = FeatureRegressor(random_state=0, cv=2, max_directions=1, n_landmarks=20)
-    with pytest.warns(UserWarning, match=r"leaves out 1 constant column\(s\) of X \(4\)"):
+    with pytest.warns(UserWarning, match=r"leaves out 1 constant column of X \(4\)"):
         small.fit(np.column_stack([X, np.ones(60)]), y)
-    with pytest.warns(UserWarning, match="equal up to scale \\(1 and 4\\)"):
+    with pytest.warns(UserWarning, match="equal up to scale: 1 and 4"):
         small.fit(np.column_stack([X, 3 * X[:, 1] + 1]), y)
     with pytest.warns(UserWarning, match="column 4 of X is a linear function of the target"):
         small.fit(np.column_stack([X, 2 * y - 1]), y)

@@ -16,7 +16,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ...base.errors import BadData, NotConverged, OutOfRegime
+from ...base.errors import BadData, NotConverged, OutOfRegime, number_of
 from ...channels.samples.channel import sample_channel
 from ...targets.target import Target
 from .._found import Found, counted
@@ -102,9 +102,9 @@ def _modes_needed(modes: ChannelModes, dimension: int, target: Target) -> int:
             return count
     most = modes.linear.shape[1] + modes.dimension(len(modes.modes))
     raise OutOfRegime(
-        f"moments of order 1 and 2 given the label show {most} direction(s) of {target!r}, "
-        f"n_components = {modes.linear.shape[1] + dimension} were asked for. Ask for at most "
-        f"{most}, or use BayesAMP, which finds others once these are known."
+        f"moments of order 1 and 2 given the label show {number_of(most, 'direction')} of "
+        f"{target!r}, and n_components = {modes.linear.shape[1] + dimension} asks for more. "
+        f"Ask for at most {most}, or use BayesAMP, which finds others once these are known."
     )
 
 

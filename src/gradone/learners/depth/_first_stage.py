@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...base.errors import BadData
+from ...base.errors import BadData, number_of
 from ._correction import Corrected, corrected_moments
 from ._directions import LabelSpectrum, moments_spectrum, whitening_axes
 from ._gaussian_features import GaussianFeatures
@@ -119,8 +119,8 @@ def first_stage(
     if not len(axes) or (T.min(axis=0) == T.max(axis=0)).all():
         what = "inputs" if not len(axes) else "labels"
         raise BadData(
-            f"the {what} of the {len(T)} row(s) to learn from are all equal: nothing depends on "
-            "anything. Use more rows, and columns that vary."
+            f"the {what} of the {number_of(len(T), 'row')} to learn from are all equal: "
+            "nothing depends on anything. Use more rows, and columns that vary."
         )
     stage = FirstStage(axes)
     U = (X - mean.astype(X.dtype)) @ axes.T.astype(X.dtype)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...base.arrays import like
-from ...base.errors import BadData
+from ...base.errors import BadData, number_of
 from ...targets.sampled import whole_number
 from ..giant._moved_features import one_of
 from ._data import Scales
@@ -64,7 +64,8 @@ class FilterLearner:
         found = [rows.shape[0] for rows in self.filters_]
         counts = ", then ".join(str(count) for count in found if count)
         kind = "random features" if relu else "the inputs and their products"
-        return f"{self.n_layers_} layer(s) of filters of {kind}: {counts} filter(s)."
+        layers = number_of(self.n_layers_, "layer")
+        return f"{layers} of filters of {kind}. Number of filters: {counts}."
 
     def _check_settings(self) -> None:
         whole_number("layers", self.layers)

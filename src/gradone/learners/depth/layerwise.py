@@ -12,7 +12,7 @@ import numpy as np
 
 from ...base.arrays import like
 from ...base.cost import Cost
-from ...base.errors import BadData
+from ...base.errors import BadData, number_of
 from ...targets.sampled import whole_number
 from .._callbacks import fit_steps
 from .._found import orthonormal_rows
@@ -204,7 +204,9 @@ class Layerwise(DeepLearner):
         basis = spectrum.basis @ spectrum.axes
         self.directions_ = like(X, orthonormal_rows(basis) if len(basis) else basis)
         self.eigenvalue_ratios_ = like(X, np.sort(spectrum.ratios)[::-1].copy())
-        found = f"{len(basis)} direction(s) stand out of the label-weighted covariance."
+        count = number_of(len(basis), "direction")
+        stand = "stands" if len(basis) == 1 else "stand"
+        found = f"{count} {stand} out of the label-weighted covariance."
         if len(basis) > self._layers[0]:
             raise BadData(
                 f"widths[0] = {self._layers[0]} is too small for this target: {found} Use a first "

@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 
 from ...base.arrays import check_fit, check_new, like, to_numpy
-from ...base.errors import BadData, NotConverged, did_you_mean
+from ...base.errors import BadData, NotConverged, did_you_mean, number_of
 from ...targets.activation import Activation
 from ...targets.sampled import whole_number
 from .._callbacks import CallbackSupportMixin, fit_steps, with_callbacks
@@ -336,14 +336,14 @@ class MovedFeatures(CallbackSupportMixin, RegressorMixin, BaseEstimator):
             batch = int((1 - _READOUT_SHARE) * n / passes)
             if not batch:
                 raise BadData(
-                    f"{n} samples are too few for {passes} step(s) and a readout; use at least "
-                    f"{2 * passes}"
+                    f"{n} samples are too few for {number_of(passes, 'step')} and a readout; "
+                    f"use at least {2 * passes}"
                 )
             return batch
         if passes * self.batch_size >= n:
             raise BadData(
-                f"{passes} step(s) with batch_size = {self.batch_size} leave none of the {n} "
-                "samples for the readout: use a smaller batch_size or more samples"
+                f"batch_size = {self.batch_size} leaves none of the {n} samples for the readout "
+                f"after {number_of(passes, 'step')}: use a smaller batch_size or more samples"
             )
         return int(self.batch_size)
 

@@ -9,11 +9,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ...base.errors import BadData
+from ...base.errors import BadData, number_of
 from ...learners.tables.tabular import Column, Table, TableEncoder, encoder_of, read_table
 from ...learners.tables.tabular.encoding import label_columns
 from ...learners.tables.tabular.suspects import leaks, row_numbers, useless_columns
-from ...learners.tables.tabular.table import counted, listed, table_of
+from ...learners.tables.tabular.table import listed, table_of
 
 Task = Literal["regression", "classification"]
 LEAST_ROWS = 20
@@ -117,7 +117,7 @@ def prepare(
     y = _labels(label, found)
     if len(table) < LEAST_ROWS:
         raise BadData(
-            f"{table.source} has {counted(len(table), 'row')}: at least {LEAST_ROWS} are needed "
+            f"{table.source} has {number_of(len(table), 'row')}: at least {LEAST_ROWS} are needed "
             "to compare predictions on rows that were left out"
         )
     _check_labels(y, target, found)
@@ -154,7 +154,7 @@ def _with_target(table: Table, target: str, rows: np.ndarray, notes: list[str]) 
     if not rows.any():
         raise BadData(f"the target '{target}' is empty")
     was = "was" if count == 1 else "were"
-    notes.append(f"{counted(count, 'row')} without a value of '{target}' {was} left out.")
+    notes.append(f"{number_of(count, 'row')} without a value of '{target}' {was} left out.")
     return table.part(np.flatnonzero(rows))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ....base.errors import BadData
+from ....base.errors import BadData, number_of
 from .rows import Rows
 
 FEW_ROWS = 20
@@ -30,8 +30,9 @@ def refuse_text(X: Any, owner: str) -> None:
     ]
     if text:
         raise BadData(
-            f"{owner} needs numbers: column(s) {_listed(text)} of X hold text, categories or "
-            "dates. Encode them first, for example with sklearn.preprocessing.OneHotEncoder."
+            f"{owner} needs numbers, and in X these columns hold text, categories or dates: "
+            f"{_listed(text)}. Encode them first, for example with "
+            "sklearn.preprocessing.OneHotEncoder."
         )
 
 
@@ -51,8 +52,8 @@ def warn_of_few_rows(n: int, owner: str) -> None:
     """Warn if there are too few rows to look for directions."""
     if n < FEW_ROWS:
         warnings.warn(
-            f"{owner} fits ridge regression alone to {n} row(s): it takes at least {FEW_ROWS} "
-            "different rows to look for directions",
+            f"{owner} fits ridge regression alone to {number_of(n, 'row')}: it takes at "
+            f"least {FEW_ROWS} different rows to look for directions",
             UserWarning,
             stacklevel=4,
         )
@@ -75,8 +76,8 @@ def warn_of_columns(rows: Rows, names: Sequence[Any], owner: str) -> None:
     if pairs:
         shown = "; ".join(f"{names[i]} and {names[j]}" for i, j in pairs[:_SHOWN])
         warnings.warn(
-            f"{owner}: {len(pairs)} pair(s) of columns of X are equal up to scale "
-            f"({shown}{'; ...' if len(pairs) > _SHOWN else ''}): what depends on one is "
+            f"{owner}: these columns of X are equal up to scale: {shown}"
+            f"{'; ...' if len(pairs) > _SHOWN else ''}. What depends on one is "
             "shared between both. Leave one of them out",
             UserWarning,
             stacklevel=4,

@@ -226,17 +226,6 @@ def listed(names: Any, most: int = 8) -> str:
     return shown + (f", ... ({len(names)} in all)" if len(names) > most else "")
 
 
-def counted(count: int, what: str) -> str:
-    """A number of things in words.
-
-    Examples
-    --------
-    >>> counted(1, "row"), counted(2, "row")
-    ('1 row', '2 rows')
-    """
-    return f"{count} {what}" + ("s" if count != 1 else "")
-
-
 def _text(value: Any) -> str:
     """A value as a text, empty if it is missing."""
     text = "" if value is None else str(value).strip()
