@@ -269,6 +269,9 @@ def summary(rows: list[dict[str, Any]], draws: int) -> None:
             if chosen.any():
                 _ranks(words, sign * mean[chosen], methods)
         print(f"{'CPU s, median':22}" + "".join(f"{v:10.3f}" for v in np.nanmedian(cpu, axis=0)))
+        if "xrfm" in methods:
+            times = np.nanmedian(cpu / cpu[:, [methods.index("xrfm")]], axis=0)
+            print(f"{'CPU over xrfm, median':22}" + "".join(f"{v:10.1f}" for v in times))
     print('\n* not looked at while settings were chosen. The column fast (effort="fast") has the')
     print("rank that it would have in gradone's place; gaps are to the best of the others.")
 

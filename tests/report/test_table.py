@@ -108,6 +108,9 @@ def test_the_finding_follows_the_weights_of_the_members(saddle):
     learner.member_weights_ = {"kernel": 0.9, "stage 1": 0.1}
     text = say.finding(dataclasses.replace(saddle[0], learner=learner))
     assert "2 combinations of the 4 features do not carry the prediction" in text
+    learner.n_directions_ = 1
+    text = say.finding(dataclasses.replace(saddle[0], learner=learner))
+    assert "one combination of the 4 features does not carry the prediction" in text
 
 
 def test_names_of_users_are_text_and_nothing_else(saddle):

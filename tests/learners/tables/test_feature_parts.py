@@ -7,18 +7,26 @@ import gradone as gd
 from gradone.base.errors import BadData
 from gradone.base.threads import use_one_thread
 from gradone.learners import FeatureRegressor
+from gradone.learners._found import Found
 from gradone.learners.tables._feature.calibration import calibrated
-from gradone.learners.tables._feature.kernel_choice import left_out_errors
+from gradone.learners.tables._feature.diagnosis import diagnosis
+from gradone.learners.tables._feature.ensemble import Ensemble
+from gradone.learners.tables._feature.kernel_choice import chosen_kernel, left_out_errors
 from gradone.learners.tables._feature.linear import PENALTIES as RIDGES
 from gradone.learners.tables._feature.linear import fit_ridge
-from gradone.learners.tables._feature.machine import Kernel, fit_kernel, squared_distances
+from gradone.learners.tables._feature.machine import (
+    Kernel,
+    fit_kernel,
+    median_distance,
+    squared_distances,
+)
 from gradone.learners.tables._feature.proposals import proposals
 from gradone.learners.tables._feature.prune import pruned
 from gradone.learners.tables._feature.refine import refined
 from gradone.learners.tables._feature.rows import Rows, balanced_splits, in_own_order, moved_splits
 from gradone.learners.tables._feature.screen import screened
 from gradone.learners.tables._feature.smoother import PENALTIES, SmootherFit
-from gradone.learners.tables._feature.stack import gain, stacked
+from gradone.learners.tables._feature.stack import Stack, gain, stacked
 from gradone.learners.tables._feature.trees import averaged, fit_trees
 
 from ..rotated import cosines, he3, rotated, staircase
@@ -334,6 +342,16 @@ def test_columns_of_noise_are_left_out():
     assert f"{30 - len(learner._ensemble.columns)} of 30 columns" in learner.diagnosis_
 
 
+@pytest.mark.parametrize(("frequency", "factor"), [(0.3, 2.8), (3.0, 1.4), (12.0, 0.35)])
+def test_bandwidths_are_tried_as_long_as_narrower_ones_help(frequency, factor):
+    """A wave that turns often has the narrowest of all, though the widest are tried first."""
+    rng, rows = np.random.default_rng(0), np.arange(200)
+    X, noise = rng.uniform(-1, 1, (200, 1)), 0.1 * rng.standard_normal((200, 1))
+    kernel, _ = chosen_kernel(Rows(X, np.sin(frequency * X) + noise, np.ones(200)), rows)
+    assert kernel.smooth
+    assert kernel.bandwidth == pytest.approx(factor * median_distance(X, rows))
+
+
 @pytest.mark.parametrize("rotated_function", [False, True])
 def test_all_columns_are_kept_where_none_stands_out(rotated_function):
     rng = np.random.default_rng(0)
@@ -431,3 +449,15 @@ def test_intervals_that_the_rows_do_not_support_are_refused():
         learner.predict(X, interval=0.99)
     with pytest.raises(gd.BadData, match="probability between 0 and 1, got 90"):
         learner.predict(X, interval=90)
+
+
+def test_a_diagnosis_does_not_call_a_member_best_that_trees_beat_on_some_columns():
+    """It said that a kernel on all features predicts best, of columns that were left out."""
+    scores, none = {"trees": 0.9, "kernel": 0.8}, np.zeros((4, 0))
+    stack = Stack({"trees": 0.6, "kernel": 0.4}, scores, dict.fromkeys(scores, 0.01), "trees")
+    kept, rest = np.arange(2), (np.zeros((4, 1)), None, [], np.zeros((9, 1)), False)
+    test = Found(none.T, np.zeros(0), 0, 0, None, "no direction.")
+    found = Ensemble({}, stack, np.zeros(1), none, kept, *rest)
+    text = diagnosis(found, 0, test, (9, 4), np.zeros(0))
+    assert "a kernel on 2 of 4 features predicts best of smooth functions (R² = 0.800" in text
+    assert "2 of 4 columns say no more than shuffled ones" in text

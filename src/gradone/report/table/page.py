@@ -223,8 +223,9 @@ def _members(fit: TableFit) -> str:
     ]
     text = (
         "gradone adds up several predictors with these weights, which were found on rows that were "
-        "left out. 'linear' is ridge regression, 'kernel' and 'metric' are kernel regression on "
-        "all features, and 'stage', 'best' and 'rough' are functions of the learned directions."
+        "left out. 'linear' is ridge regression, 'kernel' and 'metric' are kernel regression, "
+        "'trees' are boosted trees of single columns, and 'stage', 'best' and 'rough' are "
+        "functions of the learned directions."
     )
     stages = [
         f"stage {i + 1}: {stage['rank']} direction{'s' if stage['rank'] > 1 else ''}, "

@@ -32,8 +32,9 @@ def finding(fit: TableFit) -> str:
     carried = sum(weight for name, weight in weights.items() if name.startswith(_ON_DIRECTIONS))
     if carried < sum(weights.values()) / 2:
         return (
-            f"{target} can be predicted, but {few} of the {d} features do not carry the "
-            "prediction: methods that see all features do as well."
+            f"{target} can be predicted, but {few} of the {d} features "
+            f"{'does' if k == 1 else 'do'} not carry the prediction: methods that see all features "
+            "do as well."
         )
     return (
         f"{target} depends on {few} of the {d} features, above all on {leading_features(fit, 0)}."

@@ -74,10 +74,13 @@ def _found(ensemble: Ensemble, directions: int, test: Found, shape: tuple[int, i
         return text if seen else f"{text} {test.diagnosis[0].upper()}{test.diagnosis[1:]}"
     index = any(name.startswith(("stage", "best", "rough")) for name in stack.weights)
     smooth = max(stack.weights.keys() - {"trees"}, key=stack.scores.__getitem__, default="trees")
-    name = _NAMES.get(smooth, "a kernel on all features")
+    kept = "all" if ensemble.columns is None else f"{len(ensemble.columns)} of {d}"
+    name = _NAMES.get(smooth, f"a kernel on {kept} features")
     if not ensemble.basis.shape[1]:
         beyond = "no direction beyond those of a linear function was found"
-        return f"{beyond}: {name} predicts best (R² = {stack.scores[smooth]:.3f} out of fold)."
+        trees = "trees" in stack.weights and stack.scores["trees"] > stack.scores[smooth]
+        best = "predicts best of smooth functions" if trees else "predicts best"
+        return f"{beyond}: {name} {best} (R² = {stack.scores[smooth]:.3f} out of fold)."
     if not index:
         over = ensemble.over_simple
         assert over is not None

@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import eigh
 
 from .machine import Kernel, median_distance, squared_distances
 from .rows import Rows
 
-_SMOOTH, _ROUGH = (0.35, 0.7, 1.4, 2.8), (0.5, 2.0, 8.0)  # bandwidths over the median distance
+_SMOOTH, _ROUGH = (2.8, 1.4, 0.7, 0.35), (8.0, 2.0, 0.5)  # bandwidths over the median distance
 _PENALTIES = 10.0 ** np.arange(-5, 1.51, 0.5)
 _STANDARD_ERRORS = 0.6
+_NO_NARROWER = 1.0  # standard errors by which a bandwidth is worse than one before it
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ def left_out_errors(rows: Rows, gram: np.ndarray, penalties: np.ndarray) -> Left
     root = rows.root
     gram *= root
     gram *= root.T
-    values, axes = np.linalg.eigh(gram)
+    values, axes = eigh(gram.T, driver="evd", overwrite_a=True, check_finite=False)
     values = np.maximum(values, 0.0)
     inner = axes.T @ ((rows.Y - rows.mean(rows.Y)) * root)
     inverse = 1 / (values[:, None] + penalties)
@@ -53,8 +55,9 @@ def left_out_errors(rows: Rows, gram: np.ndarray, penalties: np.ndarray) -> Left
 def chosen_kernel(rows: Rows, sample: np.ndarray) -> tuple[Kernel, float]:
     """Kernel and penalty: the plainest among those that are as good as the best.
 
+    Bandwidths are tried from the widest on, until one is clearly worse than another before it.
     Among the settings within 0.6 paired standard errors of the best, the one with the fewest
-    effective degrees of freedom.
+    effective degrees of freedom is taken.
 
     Parameters
     ----------
@@ -66,18 +69,26 @@ def chosen_kernel(rows: Rows, sample: np.ndarray) -> tuple[Kernel, float]:
     some = rows.part(np.sort(sample))
     squares = squared_distances(some.X, some.X)
     unit = median_distance(rows.X, sample)
-    settings: list[tuple[Kernel, float]] = []
-    errors, freedom = [], []
+    tried: list[tuple[Kernel, LeftOut]] = []
     for smooth, factors in ((True, _SMOOTH), (False, _ROUGH)):
+        least: np.ndarray | None = None
         for factor in factors:
             kernel = Kernel(smooth, factor * unit)
-            found = left_out_errors(some, kernel(squares.copy()), _PENALTIES)
-            errors.append(found.errors)
-            freedom.append(found.freedom)
-            settings += [(kernel, float(penalty)) for penalty in _PENALTIES]
-    table, used = np.concatenate(errors), np.concatenate(freedom)
-    best = table.mean(axis=1).argmin()
-    excess = table - table[best]
-    noise = excess.std(axis=1) / np.sqrt(len(some))
-    as_good = excess.mean(axis=1) <= _STANDARD_ERRORS * noise
+            left = left_out_errors(some, kernel(squares.copy()), _PENALTIES)
+            tried.append((kernel, left))
+            error = left.errors[left.errors.mean(axis=1).argmin()]
+            if least is not None and _excess(error, least) > _NO_NARROWER:
+                break
+            least = error if least is None or error.mean() < least.mean() else least
+    settings = [(kernel, float(penalty)) for kernel, _ in tried for penalty in _PENALTIES]
+    table = np.concatenate([left.errors for _, left in tried])
+    used = np.concatenate([left.freedom for _, left in tried])
+    as_good = _excess(table, table[table.mean(axis=1).argmin()]) <= _STANDARD_ERRORS
     return settings[int(np.where(as_good, used, np.inf).argmin())]
+
+
+def _excess(errors: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """How much larger errors (.., n) are than others (n,), in paired standard errors."""
+    difference = errors - others
+    noise = difference.std(axis=-1) / np.sqrt(len(others))
+    return np.asarray(difference.mean(axis=-1) / np.maximum(noise, 1e-300))

@@ -76,7 +76,8 @@ def proposals(
 def _overlap(span: np.ndarray, other: np.ndarray) -> float:
     if span.shape != other.shape:
         return 0.0
-    return float(abs(np.linalg.det(span.T @ other)))
+    inner = span.T @ other  # its determinant, without the checks around one of two rows
+    return float(abs(inner[0, 0] if len(inner) == 1 else np.subtract(*(inner[0] * inner[1, ::-1]))))
 
 
 def _weights(rows: Rows, Z: np.ndarray, signals: Sequence[np.ndarray]) -> np.ndarray:

@@ -11,8 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve, solve_triangular
-from scipy.linalg.lapack import dpstrf
+
+# LAPACK itself: systems of some dozen rows cost less than the checks around them.
+from scipy.linalg.lapack import dpotrf, dpotrs, dpstrf, dtrtrs
 
 from .rows import Rows
 
@@ -139,20 +140,22 @@ class SmootherFit:
         system[:m, :m] += ridge * (self._factor @ self._factor.T)
         system[m:, m:].flat[:: len(system) - m + 1] += ridge
         system.flat[:: len(system) + 1] += _ROUNDING * np.trace(self._gram) / len(system)
-        self._system = cho_factor(system, check_finite=False)
-        self.coefficients = cho_solve(self._system, self._inner, check_finite=False)
+        self._system, failed = dpotrf(system.T, clean=0, overwrite_a=1)
+        if failed:
+            raise np.linalg.LinAlgError("the normal equations of a smoother are singular")
+        self.coefficients = dpotrs(self._system, self._inner)[0]
         self.residuals = self._Y - self._columns @ self.coefficients
 
     def _whitened(self, rows_of_columns: np.ndarray) -> np.ndarray:
         """Inverse of the root of the penalty matrix times something (m + d, c)."""
         m = len(self._C)
         found = rows_of_columns.copy()
-        found[:m] = solve_triangular(self._factor, found[:m], lower=True, check_finite=False)
+        found[:m] = dtrtrs(self._factor, found[:m], lower=1)[0]
         return found
 
     def _unwhitened(self, axes: np.ndarray) -> np.ndarray:
         m = len(self._C)
-        axes[:m] = solve_triangular(self._factor, axes[:m], lower=True, trans=1, check_finite=False)
+        axes[:m] = dtrtrs(self._factor, axes[:m], lower=1, trans=1)[0]
         return axes
 
     def _mean_square(self, residuals: np.ndarray, hats: np.ndarray) -> np.ndarray:
@@ -176,7 +179,7 @@ class SmootherFit:
     def generalized_score(self) -> float:
         """Mean square error over the square of the share of freedom that is left."""
         total = self.rows.weights.sum()
-        used = np.trace(cho_solve(self._system, self._gram, check_finite=False)) + 1
+        used = np.trace(dpotrs(self._system, self._gram.T)[0]) + 1
         room = max(1 - used / len(self.rows), 1 - LARGEST_HAT)
         return float(np.sum(self.residuals**2) / (total * self.residuals.shape[1]) / room**2)
 
