@@ -166,11 +166,16 @@ def test_near_the_threshold_filters_are_kept():
     assert np.mean((learner.predict(X_new) - y_new) ** 2) < 0.52
 
 
+@pytest.mark.stat
 def test_filters_and_kernel_are_mixed_where_that_is_better():
-    """Few samples; with this seed 0.327, of filters alone 0.354 and of the kernel 0.440."""
-    target = gd.Sight("tanh(3*h)", P, exponent=0.5)
-    (X, y), (X_new, y_new) = split(target.sample(n=2400, d=25, seed=31, replicate=11), 400)
-    learner = NeuralLoFi(readout_features=200, n_features=60, random_state=11).fit(X, y)
+    """Few samples: 0.20 to 0.22 with eight choices of the signs of eigenvectors.
+
+    Filters alone have 0.22 to 0.25 then, and the kernel 0.257.
+    """
+    target = gd.Tree("tanh(1.5*h)", ["He2(z)/sqrt(2)", "0.7*z + 0.505*He2(z)"], [2 / 3, 1 / 3],
+                     signs=[[1.0] * 16, [1.0, -1.0] * 2])  # fmt: skip
+    (X, y), (X_new, y_new) = split(target.sample(n=4000, d=64, seed=31), 2000)
+    learner = NeuralLoFi(2, readout_features=100, random_state=0).fit(X, y)
     share, scales = learner.kernel_share_, learner._scales
     assert 0 < share < 1
     assert not learner.kernel_
