@@ -83,6 +83,16 @@ def test_a_claim_is_shown_by_a_command_or_by_a_few_lines(entry):
     subcommand.make_context(name, rest)
 
 
+PYTHON = [name for name, entry in ATLAS.items() if not entry.show.startswith("gradone ")]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PYTHON)
+def test_the_lines_that_show_a_claim_run(name):
+    """Would catch: an argument that a function does not take."""
+    exec(ATLAS[name].show, {})  # noqa: S102
+
+
 def test_the_record_has_a_verdict_for_every_claim(entry):
     row = ATLAS.recorded()["claims"][entry.name]
     assert {one["name"] for one in row["numbers"]} == (set(entry.claimed) if entry.check else set())

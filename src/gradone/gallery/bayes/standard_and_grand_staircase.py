@@ -144,7 +144,7 @@ class StandardAndGrandStaircase(GalleryFigure):
                 )
                 for group, color in _COLORS.items()
             ]
-            for key, suffix in ((name, ", simulation"), (other, f", {words}")):
+            for key, suffix in ((name, ", simulation"), (other, f", {words}, simulation")):
                 mean, error = average(data[key], "recovery")
                 time = data[key].time.values / unit
                 for group, color in _COLORS.items():

@@ -257,7 +257,7 @@ def _diagram(found: xr.Dataset, slopes: xr.Dataset) -> Chart:
     border = [line("", x, y, color="black", dash="dash", width=0.9) for x, y in edges]
     words = [
         points(
-            "", [x], [y], marker="none", color="#FFFFFF" if region == "samples" else "black",
+            "", [x], [y], marker="none", color="#FFFFFF",
             text=[f"{region}: {float(slopes.rate.sel(target=region)):.2f}"],
         )
         for region, (x, y) in REGIONS.items()

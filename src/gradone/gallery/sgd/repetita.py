@@ -139,6 +139,7 @@ class Repetita(GalleryFigure):
                         marker=_MARKERS[int(d)],
                     )
                 )
+        series.append(points("simulation", [], [], color="gray"))
         return Chart(
             f"link $\\mathrm{{He}}_{name[-1]}$",
             Axis("steps / $d$"),
