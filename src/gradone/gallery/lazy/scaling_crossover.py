@@ -188,8 +188,8 @@ class ScalingCrossover(GalleryFigure):
             )
             sides = zip(("before", "after"), (one.before, one.after), one.predicted(), strict=True)
             for side, ends, rate in sides:
-                errors = [float(curve.excess_mse.sel(n=n)) for n in ends]
-                slope = -np.diff(np.log(errors))[0] / np.diff(np.log(ends))[0]
+                logs = np.interp(np.log(ends), np.log(curve.n), np.log(curve.excess_mse))
+                slope = -np.diff(logs)[0] / np.diff(np.log(ends))[0]
                 found.append(
                     Claim(
                         f"{one.label}: the slope {side} the knee is the predicted one",
