@@ -11,10 +11,11 @@ from gradone.algorithms import ALGORITHMS, Run
 from gradone.base.children import Outcome
 from gradone.base.curves import check_curve, curve
 from gradone.base.replicates import mean_over_replicates
+from gradone.experiments import entrants
 from gradone.experiments._common_quantities import common_quantities
 from gradone.experiments.compare import gathered, outcome_text
 from gradone.experiments.entrants import Field, line_up
-from gradone.experiments.places import coarse_to_fine, default_places
+from gradone.experiments.places import coarse_to_fine, default_places, known_places
 
 
 @pytest.mark.parametrize("text", ["sin(z)", "sin(z2)", "tanh(z1 - z2)", "z1*z2"])
@@ -202,3 +203,24 @@ def test_means_over_replicates_leave_gaps_out():
     assert not mean.converged.any()
     assert mean.status.values.tolist() == ["lost", "a", "x"]
     xr.testing.assert_identical(mean_over_replicates(mean), mean)
+
+
+def test_places_without_a_number_have_stand_ins(monkeypatch):
+    """A theory that ends at n/d = 2: two of four places are beyond, and two others come instead."""
+
+    class Card:
+        at_once = False
+
+        def predicted(self, places):
+            values = [1.0 if x < 2 else np.nan for x in places]
+            return xr.Dataset({"test_mse": ("alpha", values)}, {"alpha": places})
+
+    monkeypatch.setattr(entrants, "as_card", lambda name: Card())
+    monkeypatch.setattr(entrants, "Run", lambda target, axis, places, **given: list(places))
+    monkeypatch.setattr(entrants, "common_quantities", lambda curve, axis: curve)
+    asked = [0.5, 1.0, 3.0, 5.0]
+    found = entrants.predicted(None, "short", d=100, axis="alpha", places=asked)
+    known = known_places(found, "alpha")
+    assert len(known) == 4
+    assert known.max() >= 1.5  # how far the theory goes is seen
+    assert set(asked) <= set(found.alpha.values)

@@ -12,13 +12,14 @@ from ..algorithms import Algorithm, Run, all_cards
 from ..algorithms.own import Algorithm as Own
 from ..algorithms.own import as_card
 from ..base.children import Task
+from ..base.curves import joined
 from ..base.pool import Call
 from ..learners._foreign import require_importable
 from ..targets.hierarchy import HierarchicalTarget
 from ..targets.on_inputs import without_inputs
 from ..targets.sampled import Sampled
 from ._common_quantities import common_quantities
-from .places import coarse_to_fine, next_places, next_run
+from .places import coarse_to_fine, known_places, next_places, next_run
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -187,9 +188,22 @@ def _simulation(
 def predicted(
     target: Sampled, name: str | Own, *, d: int, axis: str, places: Sequence[float], seed: int = 0
 ) -> xr.Dataset:
-    """Curve of the theory of an algorithm, in common quantities."""
-    run = Run(target, axis, places, d=d, seed=seed)
-    return common_quantities(as_card(name).predicted(run), axis)
+    """Curve of the theory of an algorithm, in common quantities.
+
+    Where it has no number, as many further places stand in.
+    """
+    card = as_card(name)
+
+    def at(places: Sequence[float]) -> xr.Dataset:
+        return common_quantities(card.predicted(Run(target, axis, places, d=d, seed=seed)), axis)
+
+    parts = [at(places)]
+    lost = 0 if card.at_once else len(places) - len(known_places(parts[0], axis))
+    for _ in range(2 * lost):  # a place between a known and an unknown one may be either
+        if lost and (more := next_places(parts, axis)):
+            parts.append(at(more))
+            lost -= len(known_places(parts[-1], axis))
+    return joined(parts, axis)
 
 
 def simulated_exactly(

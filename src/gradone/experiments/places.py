@@ -136,9 +136,24 @@ def next_places(curves: Sequence[xr.Dataset], axis: str, most: int = 1) -> list[
         changes = np.nan_to_num(np.abs(np.diff(y, axis=0)))
         scale = 1.0 if name == "cosine2" else np.nanmax(np.abs(y), initial=1e-300)
         length = np.maximum(length, changes.max(axis=1) / scale)
-    length[across < _CLOSEST] = 0.0
+    is_known = np.isin(x, known_places(curve, axis))
+    length[(across < _CLOSEST) | ~(is_known[1:] | is_known[:-1])] = 0.0
     longest = [k for k in np.argsort(-length)[:most] if length[k] >= _FINE]
     return [float((x[k] + x[k + 1]) / 2) for k in longest]
+
+
+def known_places(curve: xr.Dataset, axis: str) -> np.ndarray:
+    """Places where a curve has a number.
+
+    Examples
+    --------
+    >>> import xarray as xr
+    >>> half = xr.Dataset({"test_mse": ("alpha", [1.0, np.nan])}, {"alpha": [2.0, 3.0]})
+    >>> known_places(half, "alpha")
+    array([2.])
+    """
+    shown = [v for v in curve.data_vars if axis in curve[v].dims and curve[v].dtype.kind == "f"]
+    return np.asarray(curve[shown].dropna(axis, how="all")[axis].values)
 
 
 def grown(

@@ -6,9 +6,10 @@ import math
 from typing import TYPE_CHECKING
 
 from ..algorithms import ALGORITHMS, all_cards, look_of
+from ..base.curves import joined
 from ..base.errors import BadData
 from ..charts import DASHES, Axis, Chart, Series, draw, hline, line, vline
-from ..experiments.places import openings
+from ..experiments.places import known_places, openings
 from .panel import Panel, from_zero
 from .words import how_to_get
 
@@ -132,7 +133,8 @@ def _chart(
 def _missing(study: Study, variable: str = "") -> tuple[tuple[str, str], ...]:
     """Curves of the comparison, or those of one variable, that are not whole, and why."""
     reasons = {
-        name: how_to_get(study, name, outcome) if outcome.too_slow else study.why_not(name)
+        name: _where_unknown(study, name)
+        or (how_to_get(study, name, outcome) if outcome.too_slow else study.why_not(name))
         for name, outcome in study.outcomes.items()
         if ":" in name
     }
@@ -142,6 +144,19 @@ def _missing(study: Study, variable: str = "") -> tuple[tuple[str, str], ...]:
         for source, reason in found.items()
         if not variable or _can_show(source, variable, study)
     )
+
+
+def _where_unknown(study: Study, name: str) -> str:
+    """First place where the curve of a theory has no number, and why; empty if it has all."""
+    answers = study.answers(name) if name.startswith("theory:") else []
+    if not answers or "status" not in answers[0]:
+        return ""
+    curve, words = joined(answers, study.axis), {"alpha": "n/d", "kappa": "log n/log d"}[study.axis]
+    known = known_places(curve, study.axis)
+    for place, why in zip(curve[study.axis].values, curve.status.values, strict=True):
+        if place not in known:
+            return f"it has no number at {words} = {place:.3g}: {why}"
+    return ""
 
 
 def _can_show(source: str, variable: str, study: Study) -> bool:

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..algorithms import look_of
-from ..experiments.places import merged
+from ..experiments.places import known_places, merged
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -49,10 +49,10 @@ def fineness(study: Study) -> list[Fineness]:
         runs_at: Counter[float] = Counter()
         for one in outcome.answers.values():
             axis = next(axis for axis in _POINTS if axis in one.dims)
-            for place in one[axis].values.tolist():
+            for place in known_places(one, axis).tolist():
                 runs_at[place] += one.sizes.get("replicate", 1)
         face = "simulation" if face == "run" else face
         label = f"{look_of(name).label}, {face}"
-        runs = runs_at.total() / len(runs_at)
+        runs = runs_at.total() / max(len(runs_at), 1)
         rows.append(Fineness(label, len(runs_at), runs, outcome.seconds))
     return rows
