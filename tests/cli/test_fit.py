@@ -214,7 +214,7 @@ def test_what_a_long_fit_costs_is_said_before_it_begins(tmp_path, monkeypatch):
         raise gd.BadData("the fit has begun")
 
     monkeypatch.setattr("gradone.report.table.fit_prepared", interrupted)
-    for rows, told in ((60, False), (4000, True)):
+    for rows, told in ((60, False), (8000, True)):
         done = run(written(tmp_path / "table.csv", **noisy(rows)), "--target", "y")
         assert "the fit has begun" in done.stderr
         assert ("of CPU time" in done.stdout) == told

@@ -8,8 +8,8 @@ from ...base.memory import human_bytes
 from .peers import EXACT_KERNEL_ROWS
 from .prepare import Prepared
 
-_START = 5.0  # CPU seconds to load libraries and write the report
-_BASE = 320e6  # bytes of the libraries
+_START = 3.5  # CPU seconds to load libraries and write the report
+_BASE = 230e6  # bytes of the libraries
 
 
 @dataclass(frozen=True)
@@ -59,14 +59,14 @@ def _kernel_bytes(n: int) -> float:
 def _own_seconds(n: int, d: int, columns: int) -> float:
     """One fit of the feature learner, which looks for no directions if there are many classes."""
     classes = columns**0.7 if columns <= 3 else 0.5 * columns**0.3
-    search = 0.9 * (min(n, 6000) / 1000) ** 1.6 * (d / 30) ** 0.3 * classes
-    return 0.1 + search + 8e-4 * max(n - 4000, 0)
+    search = 0.5 * (min(n, 6000) / 1000) ** 1.6 * (d / 30) ** 0.3 * classes
+    return 0.1 + search + 5e-4 * max(n - 4000, 0)
 
 
 def _peer_seconds(n: int, d: int, *, exact: bool) -> float:
     """One fit of all others together, with kernels of all rows or with landmarks."""
-    kernels = 0.45 * (n / 1000) ** 2.5 if exact else 0.0
-    return 0.1 + kernels + 3e-4 * n * (1 + d / 30)
+    kernels = 0.3 * (n / 1000) ** 2.5 if exact else 0.0
+    return 0.1 + kernels + 2.5e-4 * n * (1 + d / 100)
 
 
 def _time(seconds: float) -> str:
