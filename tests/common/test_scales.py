@@ -176,7 +176,7 @@ def test_units_that_are_kept_must_be_sensible(name):
 def test_a_layerwise_network_says_what_it_lacks():
     X, y = data("layerwise")
     for inputs, labels in [(X, 0 * y), (0 * X + 1, y), (X[:2], y[:2])]:
-        with pytest.raises(gd.BadData, match="row.s. to learn from are all equal"):
+        with pytest.raises(gd.BadData, match="rows? to learn from are all equal"):
             answer("layerwise", inputs, labels)
 
 

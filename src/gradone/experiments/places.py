@@ -167,7 +167,8 @@ def grown(
     --------
     >>> import xarray as xr
     >>> def step(places):
-    ...     return xr.Dataset({"test_mse": ("alpha", np.less(places, 1.3))}, {"alpha": places})
+    ...     below = 1.0 * np.less(places, 1.3)
+    ...     return xr.Dataset({"test_mse": ("alpha", below)}, {"alpha": places})
     >>> grown(step, [0.0, 1.0, 2.0], "alpha", 7).alpha.values.round(2)
     array([0.  , 0.25, 0.5 , 1.  , 1.25, 1.5 , 2.  ])
     """
