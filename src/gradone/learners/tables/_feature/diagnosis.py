@@ -38,7 +38,7 @@ def diagnosis(
         text += f" {which} {_percent(values[directions:].sum() / values.sum())} of the gradient."
     if ensemble.columns is not None and ensemble.stack.weights:
         text += (
-            f" {shape[1] - len(ensemble.columns)} of {shape[1]} columns say no more than shuffled "
+            f" {shape[1] - len(ensemble.columns.smooth)} of {shape[1]} columns say no more than shuffled "
             "ones do and were left out of all but ridge."
         )
     trees = ensemble.stack.weights.get("trees", 0.0)
@@ -74,7 +74,7 @@ def _found(ensemble: Ensemble, directions: int, test: Found, shape: tuple[int, i
         return text if seen else f"{text} {test.diagnosis[0].upper()}{test.diagnosis[1:]}"
     index = any(name.startswith(("stage", "best", "rough")) for name in stack.weights)
     smooth = max(stack.weights.keys() - {"trees"}, key=stack.scores.__getitem__, default="trees")
-    kept = "all" if ensemble.columns is None else f"{len(ensemble.columns)} of {d}"
+    kept = "all" if ensemble.columns is None else f"{len(ensemble.columns.smooth)} of {d}"
     name = _NAMES.get(smooth, f"a kernel on {kept} features")
     if not ensemble.basis.shape[1]:
         beyond = "no direction beyond those of a linear function was found"

@@ -11,6 +11,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from .linear import fit_ridge
 from .members import Fitted, Member, Plan, fit_members, refitted
 from .rows import Rows, Splits
+from .screen import Kept
 from .stack import SIMPLE, Gain, Stack, gain, stacked
 from .watch import Watch
 
@@ -33,8 +34,8 @@ class Ensemble:
     """(q,) prediction without any member."""
     basis: np.ndarray
     """(d, k) directions of the index family, k = 0 if it is of no use."""
-    columns: np.ndarray | None
-    """Columns that all members but the linear one are functions of; None stands for all."""
+    columns: Kept | None
+    """Columns that members but the linear one are functions of; None stands for all."""
     slopes: np.ndarray
     """(d, q) of the ridge regression on all rows."""
     over_simple: Gain | None
@@ -201,7 +202,7 @@ def _combined(
         basis = bases["best"]
         if start.columns is not None:
             basis = np.zeros((rows.X.shape[1], basis.shape[1]))
-            basis[start.columns] = bases["best"]
+            basis[start.columns.smooth] = bases["best"]
     out = np.full(rows.Y.shape, np.nan)
     out[seen] = mean[seen]
     for name, weight in stack.weights.items():

@@ -25,6 +25,11 @@ class LeftOut:
     freedom: np.ndarray
     """(penalties,) effective degrees of freedom."""
 
+    @property
+    def least(self) -> np.ndarray:
+        """Errors (n,) at the penalty where their mean is smallest."""
+        return np.asarray(self.errors[self.errors.mean(axis=1).argmin()])
+
 
 def left_out_errors(rows: Rows, gram: np.ndarray, penalties: np.ndarray) -> LeftOut:
     r"""Leave-one-out errors :math:`[(K + \lambda)^{-1} Y]_i / [(K + \lambda)^{-1}]_{ii}`.
@@ -52,7 +57,24 @@ def left_out_errors(rows: Rows, gram: np.ndarray, penalties: np.ndarray) -> Left
     return LeftOut(errors, values @ inverse)
 
 
-def chosen_kernel(rows: Rows, sample: np.ndarray) -> tuple[Kernel, float]:
+@dataclass(frozen=True)
+class Choice:
+    """A kernel, and what it does to the rows that have chosen it.
+
+    Parameters
+    ----------
+    kernel, penalty : Kernel, float
+        Of the regression.
+    errors : ndarray (n,)
+        Leave-one-out errors at the penalty that suits this kernel best.
+    """
+
+    kernel: Kernel
+    penalty: float
+    errors: np.ndarray
+
+
+def chosen_kernel(rows: Rows, sample: np.ndarray) -> Choice:
     """Kernel and penalty: the plainest among those that are as good as the best.
 
     Bandwidths are tried from the widest on, until one is clearly worse than another before it.
@@ -76,15 +98,21 @@ def chosen_kernel(rows: Rows, sample: np.ndarray) -> tuple[Kernel, float]:
             kernel = Kernel(smooth, factor * unit)
             left = left_out_errors(some, kernel(squares.copy()), _PENALTIES)
             tried.append((kernel, left))
-            error = left.errors[left.errors.mean(axis=1).argmin()]
+            error = left.least
             if least is not None and _excess(error, least) > _NO_NARROWER:
                 break
             least = error if least is None or error.mean() < least.mean() else least
-    settings = [(kernel, float(penalty)) for kernel, _ in tried for penalty in _PENALTIES]
     table = np.concatenate([left.errors for _, left in tried])
     used = np.concatenate([left.freedom for _, left in tried])
     as_good = _excess(table, table[table.mean(axis=1).argmin()]) <= _STANDARD_ERRORS
-    return settings[int(np.where(as_good, used, np.inf).argmin())]
+    place, penalty = divmod(int(np.where(as_good, used, np.inf).argmin()), len(_PENALTIES))
+    kernel, left = tried[place]
+    return Choice(kernel, float(_PENALTIES[penalty]), left.least)
+
+
+def suited_errors(rows: Rows, kernel: Kernel) -> np.ndarray:
+    """Leave-one-out errors (n,) of a kernel at the penalty that suits it best."""
+    return left_out_errors(rows, kernel(squared_distances(rows.X, rows.X)), _PENALTIES).least
 
 
 def _excess(errors: np.ndarray, others: np.ndarray) -> np.ndarray:

@@ -23,6 +23,7 @@ CENTERS = 1500
 """Centres beyond that."""
 _GRADIENT_ROWS = 2000
 _BLOCK = 2048
+_NEAR = 1e-6  # bandwidths: distances below are as good as this one
 _EQUAL = 1e-12  # of the mean square distance: rows that are nearer are equal up to rounding
 _ROUNDING = 1e-10  # of the sums over rows, relative to their number
 
@@ -57,11 +58,13 @@ class Kernel:
             values = self(squares)
             values /= self.bandwidth**2
             return values
+        # At a centre itself the slope has no direction: any finite one is multiplied by zero.
         distances = np.sqrt(squares)
-        values = self(squares)
-        near = distances <= 1e-6 * self.bandwidth  # a centre itself: the slope has no direction
-        values /= np.where(near, np.inf, distances * self.bandwidth)
-        return values
+        np.maximum(distances, _NEAR * self.bandwidth, out=distances)
+        values = np.exp(np.multiply(distances, -1 / self.bandwidth, out=squares), out=squares)
+        distances *= self.bandwidth
+        values /= distances
+        return np.asarray(values)
 
 
 @dataclass(frozen=True)
@@ -106,15 +109,15 @@ class KernelMember:
             slopes = self.kernel.slopes(squared_distances(X[part] @ self.root, onto))
             pull = (slopes @ moved).reshape(-1, d, q)
             found[part] = pull - X[part][:, :, None] * (slopes @ self.coefficients)[:, None, :]
-        return np.einsum("de,neq->ndq", self.root @ self.root.T, found)
+        return np.asarray(self.root @ self.root.T @ found)
 
 
 def squared_distances(A: np.ndarray, B: np.ndarray) -> np.ndarray:
     """Of every row of A to every row of B."""
-    squares: np.ndarray = A @ B.T
-    squares *= -2
-    squares += np.einsum("ij,ij->i", A, A)[:, None]
-    squares += np.einsum("ij,ij->i", B, B)
+    # One product, with the squares of the lengths as two more columns.
+    left = np.column_stack([-2 * A, np.einsum("ij,ij->i", A, A), np.ones(len(A))])
+    right = np.column_stack([B, np.ones(len(B)), np.einsum("ij,ij->i", B, B)])
+    squares: np.ndarray = left @ right.T
     return np.asarray(np.maximum(squares, 0.0, out=squares))
 
 

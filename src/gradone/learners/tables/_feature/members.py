@@ -18,7 +18,7 @@ from .proposals import Candidate, metric_candidates
 from .prune import pruned
 from .readouts import rough_readout, smooth_readout
 from .rows import Rows
-from .screen import OnColumns, screened
+from .screen import Kept, OnColumns, screened
 from .search import SearchSettings, on_all_rows, search
 from .smoother import SmootherFit
 from .trees import TreesMember, averaged, fit_trees
@@ -47,9 +47,9 @@ class Plan:
         Sizes of the other parts.
     kernel : (Kernel, float), optional
         Kernel and penalty; chosen anew if None.
-    columns : ndarray of int, optional
-        Columns that smooth members are functions of. They are looked for when the kernel is
-        chosen, or else all.
+    columns : Kept, optional
+        Columns that smooth members and trees are functions of. They are looked for when the
+        kernel is chosen, or else all.
     """
 
     families: tuple[str, ...]
@@ -57,7 +57,7 @@ class Plan:
     landmarks: int
     effort: Effort
     kernel: tuple[Kernel, float] | None = None
-    columns: np.ndarray | None = None
+    columns: Kept | None = None
 
 
 @dataclass
@@ -70,18 +70,23 @@ class Fitted:
     path: list[dict[str, Any]] = field(default_factory=list)
     """Stages of the search: rank, score and the proposal that won."""
     kernel: tuple[Kernel, float] | None = None
-    columns: np.ndarray | None = None
+    columns: Kept | None = None
     forest: TreesMember | None = None
-    """The member ``trees``, a function of the columns."""
+    """The member ``trees``, a function of its columns."""
 
     def take(self, inner: Fitted) -> None:
         """Add members that are functions of the columns of smooth members."""
         columns = self.columns
         self.members |= {
-            name: member if columns is None else OnColumns(member, columns)
+            name: member if columns is None else OnColumns(member, columns.smooth)
             for name, member in inner.members.items()
         }
-        self.bases, self.path, self.forest = inner.bases, inner.path, inner.forest
+        self.bases, self.path = inner.bases, inner.path
+
+    def plant(self, forest: TreesMember) -> None:
+        """Add the member ``trees``."""
+        columns, self.forest = self.columns, forest
+        self.members["trees"] = forest if columns is None else OnColumns(forest, columns.trees)
 
     @property
     def score(self) -> float:
@@ -117,10 +122,10 @@ def fit_members(
             return found
         if found.kernel is None:
             found.kernel, found.columns = _suited(rows, plan, sample)
-    part, inner = rows.columns(found.columns), Fitted(kernel=found.kernel)
-    extra: list[Candidate] = []
     if "trees" in plan.families:
-        inner.members["trees"] = inner.forest = fit_trees(part, plan.effort.trees)
+        found.plant(fit_trees(_for_trees(rows, found.columns), plan.effort.trees))
+    part, inner = _for_smooth(rows, found.columns), Fitted(kernel=found.kernel)
+    extra: list[Candidate] = []
     if found.kernel is not None and {"kernel", "metric"} & set(plan.families):
         rounds = plan.effort.metrics if "metric" in plan.families else 0
         metrics = fit_metrics(part, found.kernel, sample, rounds)
@@ -137,21 +142,30 @@ def fit_members(
     return found
 
 
+def _for_trees(rows: Rows, columns: Kept | None) -> Rows:
+    return rows if columns is None else rows.columns(columns.trees)
+
+
+def _for_smooth(rows: Rows, columns: Kept | None) -> Rows:
+    return rows if columns is None else rows.columns(columns.smooth)
+
+
 def _next_stage(watch: Watch, label: str, stage: int) -> bool:
     return watch.proceed(f"{label}, stage {stage}")
 
 
 def _suited(
     rows: Rows, plan: Plan, sample: np.ndarray
-) -> tuple[tuple[Kernel, float], np.ndarray | None]:
-    """A kernel with its penalty, and the columns to use it on."""
-    some = sample[: plan.effort.choosing]
+) -> tuple[tuple[Kernel, float], Kept | None]:
+    """A kernel with its penalty, and the columns to use."""
+    some, columns = sample[: plan.effort.choosing], None
     chosen = chosen_kernel(rows, some)
     # Whoever wants no functions of single columns gets the same in all coordinates.
-    if not plan.effort.screening or "trees" not in plan.families:
-        return chosen, None
-    columns = screened(rows, chosen[0], sample)
-    return (chosen if columns is None else chosen_kernel(rows.columns(columns), some)), columns
+    if plan.effort.screening and "trees" in plan.families:
+        columns = screened(rows, chosen, sample, some)
+        if columns is not None:
+            chosen = chosen_kernel(_for_smooth(rows, columns), some)
+    return (chosen.kernel, chosen.penalty), columns
 
 
 def fit_metrics(
@@ -246,10 +260,11 @@ def refitted(
     found, landmarks = Fitted(columns=start.columns), sample[: plan.search.landmarks]
     if "linear" in names:
         found.members["linear"] = fit_ridge(rows).member
-    rows, inner = rows.columns(start.columns), Fitted()
-    if "trees" in names:  # those of the folds together predict no worse than trees of all rows
-        enough = len(forests) >= _FORESTS
-        inner.members["trees"] = averaged(forests) if enough else fit_trees(rows, plan.effort.trees)
+    if len(forests) >= _FORESTS:  # those of the folds together predict as well as one of all rows
+        found.plant(averaged(forests))
+    elif "trees" in names:
+        found.plant(fit_trees(_for_trees(rows, start.columns), plan.effort.trees))
+    rows, inner = _for_smooth(rows, start.columns), Fitted()
     rounds = [
         int(name[6:]) if name != "kernel" else 0
         for name in names

@@ -8,12 +8,12 @@ from .machine import Kernel, fit_kernel, gradient_root, median_distance, some_ce
 from .rows import Rows
 
 _PENALTY = 1e-3
-_ROUNDS = 4
+_ROUNDS = 3
 _CENTERS, _ROWS = 2000, 8000
 
 
 def probe_root(rows: Rows, sample: np.ndarray) -> np.ndarray:
-    r"""Root (d, k) of the metric that four rounds of a Laplace kernel learn.
+    r"""Root (d, k) of the metric that three rounds of a Laplace kernel learn.
 
     The mean of :math:`\nabla f \nabla f^\top` is quadratic in the labels: it sees directions like
     that of sin(3 z), which moments of order up to two do not.

@@ -13,7 +13,7 @@ from .smoother import Smoother, SmootherFit
 
 _BANDWIDTHS = (0.7, 3.0)  # over the root of the mean square of the coordinates
 _PENALTIES = 10.0 ** np.arange(-4, 1.01, 0.5)
-_ROWS = 200
+_ROWS = 150
 _CENTERS = 3000  # more than elsewhere: jumps need them
 
 
@@ -52,7 +52,7 @@ def rough_readout(rows: Rows, smoother: Smoother, sample: np.ndarray) -> RoughMe
     smoother : Smoother
         Directions, and the linear function that is taken off first.
     sample : ndarray of int
-        Rows in random order; 200 of them choose bandwidth and penalty.
+        Rows in random order; 150 of them choose bandwidth and penalty.
     """
     Z = rows.X @ smoother.B
     on_coordinates = Rows(Z, rows.Y - rows.X @ smoother.slopes, rows.weights)

@@ -22,7 +22,7 @@ import numpy as np
 
 from .smoother import SmootherFit
 
-_DAMPINGS = (1 / 8, 1.0, 8.0)
+_DAMPINGS = (1 / 8, 1.0)
 _FIRST_DAMPING = 0.1
 _SCALE = 1.6
 _ENOUGH = 1e-3  # relative gain below which two steps in a row end the refinement
@@ -93,10 +93,11 @@ def refined(fit: SmootherFit, iterations: int, *, hopeless: float = np.inf) -> R
             least = min(smallest, damping * factor)
             trial = fit.at(fit.B + steps.step(damping * factor), penalty=fit.penalty)
             trials.append((trial.score(steps.leverage(least), hat=fit.hat), factor, least, trial))
-        if iteration % 3 == 2:
+        if (rescaled := iteration % 3 == 2):
             for scale in (_SCALE, 1 / _SCALE):
-                trial = fit.at(fit.B * scale)
-                trials.append((trial.score(steps.leverage(smallest)), 1.0, smallest, trial))
+                trial = fit.at(fit.B * scale, penalty=fit.penalty)
+                score = trial.score(steps.leverage(smallest), hat=trial.leveraged().hat)
+                trials.append((score, 1.0, smallest, trial))
         score, factor, least, trial = min(trials, key=lambda t: t[0])
         damping = float(np.clip(damping * factor, 1e-5, 1e3))
         if not score < best.score:
@@ -104,7 +105,7 @@ def refined(fit: SmootherFit, iterations: int, *, hopeless: float = np.inf) -> R
                 break
             damping *= 8
             continue
-        fit, smallest = trial.complete(), least
+        fit, smallest = trial.complete() if rescaled else trial.leveraged(), least
         steps = _Steps(fit)
         score = fit.score(steps.leverage(smallest))
         gain = 1 - score / best.score

@@ -143,31 +143,28 @@ def _best_proposal(
 ) -> tuple[str, SmootherFit] | None:
     """The proposal with the smallest leave-one-out error beside the known directions.
 
-    Where directions are known already a fit is dear: those that look best at the known penalty,
-    by generalized cross-validation, are looked at more closely.
+    Those that look best by generalized cross-validation, at the penalty of what is known or else
+    of the first of them, are looked at more closely.
     """
     few = [(name, columns) for name, columns in candidates if columns.shape[1] <= room]
-    if known is None:
-        fits = [(name, SmootherFit(rows, columns, landmarks)) for name, columns in few]
-        fits.sort(key=lambda fit: fit[1].score())
-        fits += [
-            (name, fit.at(scale * fit.B))
-            for name, fit in fits[:_FINALISTS]
-            for scale in _OTHER_SCALES
-        ]
-    else:
-        trials = [
-            (name, known.at(np.hstack([known.B, _SCALE * columns]), penalty=known.penalty))
-            for name, columns in few
-        ]
-        trials.sort(key=lambda trial: trial[1].generalized_score())
-        fits = [(name, fit.complete()) for name, fit in trials[:_FINALISTS]]
-    rank = min((fit.B.shape[1] for _, fit in fits), default=0)
+    if not few:
+        return None
+    start = SmootherFit(rows, few[0][1], landmarks) if known is None else known
+    beside, scale = (start.B[:, :0], 1.0) if known is None else (known.B, _SCALE)
+    trials = [
+        (name, start.at(np.hstack([beside, scale * columns]), penalty=start.penalty))
+        for name, columns in few
+    ]
+    trials.sort(key=lambda trial: trial[1].generalized_score())
+    fits = [(name, fit.complete()) for name, fit in trials[:_FINALISTS]]
+    if known is None:  # nothing says yet how rough the function is
+        fits += [(name, fit.at(scale * fit.B)) for name, fit in fits for scale in _OTHER_SCALES]
+    rank = min(fit.B.shape[1] for _, fit in fits)
 
     def score(named: tuple[str, SmootherFit]) -> float:
         return named[1].score() / (_PAIR if named[1].B.shape[1] > rank else 1.0)
 
-    return min(fits, key=score, default=None)
+    return min(fits, key=score)
 
 
 def on_all_rows(

@@ -76,7 +76,7 @@ class SmootherFit:
         Rows whose projections are landmarks; those that add nothing are left out.
     penalty : int, optional
         Index of the penalty. Then nothing but coefficients and residuals is computed. None: the
-        one of the smallest leave-one-out error, and all the rest.
+        one of the smallest leave-one-out error, and all the rest, as :meth:`complete` does.
 
     Attributes
     ----------
@@ -112,6 +112,13 @@ class SmootherFit:
         else:
             self._solve(penalty)
 
+    def leveraged(self) -> SmootherFit:
+        """Compute, at the penalty it has, what the smoother does to other columns."""
+        self._turned = dtrtrs(self._system, self._columns.T, trans=1)[0].T
+        self.hat = np.einsum("ij,ij->i", self._turned, self._turned)
+        self.hat += self.rows.weights / self.rows.weights.sum()
+        return self
+
     def complete(self) -> SmootherFit:
         """Choose the penalty, and compute what the smoother does to other columns."""
         total = self.rows.weights.sum()
@@ -126,9 +133,10 @@ class SmootherFit:
             errors = labels[:, None] - turned @ (shares * inner[:, output : output + 1])
             scores += self._mean_square(errors, hats)
         self.penalty = int(scores.argmin())
-        self._turned, self._shares = turned, shares[:, self.penalty : self.penalty + 1]
+        share = shares[:, self.penalty]
+        self._turned = turned * np.sqrt(share)
         self.hat = hats[:, self.penalty]
-        reduced = self._shares * inner
+        reduced = share[:, None] * inner
         self.coefficients = axes @ reduced
         self.residuals = self._Y - turned @ reduced
         return self
@@ -197,7 +205,7 @@ class SmootherFit:
 
     def unexplained(self, columns: np.ndarray) -> np.ndarray:
         """What the smoother leaves of columns (n, c), which come centred and weighted."""
-        return np.asarray(columns - self._turned @ (self._shares * (self._turned.T @ columns)))
+        return np.asarray(columns - self._turned @ (self._turned.T @ columns))
 
     def smoother(self) -> Smoother:
         """The function, without the training rows."""

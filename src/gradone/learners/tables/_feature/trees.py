@@ -16,7 +16,8 @@ from ....base.threads import use_one_thread
 from ..._standardize import row_blocks
 from .rows import Rows
 
-_RATE_TIMES_ROUNDS, _DEPTH = 7.2, 6  # rates beyond 0.15 predict worse
+_RATE_TIMES_ROUNDS = 7.2  # rates beyond 0.15 predict worse
+_DEPTH, _DEPTH_OF_FEW, _FEW_ROWS = 6, 5, 512
 _ROWS_OF_A_TREE, _COLUMNS_OF_A_CUT = 0.7, 0.4  # shares that are drawn anew
 _FEWEST_COLUMNS_OF_A_CUT = 5  # of few columns a share would often miss all that matter
 _ROWS_OF_A_LEAF = 10  # at most; a hundredth of the rows of smaller tables
@@ -83,7 +84,7 @@ class TreesMember:
         return np.bincount(self.feature, self.gain, minlength=d)
 
 
-def fit_trees(rows: Rows, rounds: int) -> TreesMember:
+def fit_trees(rows: Rows, rounds: int, depth: int | None = None) -> TreesMember:
     """Gradient boosting; several labels share their trees.
 
     Every tree sees some of the rows, every cut some of the columns, drawn anew: on small tables
@@ -96,6 +97,8 @@ def fit_trees(rows: Rows, rounds: int) -> TreesMember:
         Training rows.
     rounds : int
         Number of trees, but for histograms.
+    depth : int, optional
+        Cuts from the root of a tree to a leaf; 5 for few rows, else 6 if None.
 
     Examples
     --------
@@ -106,7 +109,7 @@ def fit_trees(rows: Rows, rounds: int) -> TreesMember:
     """
     if len(rows) * _ROWS_OF_A_TREE > _MOST_ROWS_OF_A_TREE and rows.Y.shape[1] == 1:
         return _of_histograms(rows)
-    return _boosted(rows, rounds)
+    return _boosted(rows, rounds, depth or (_DEPTH if len(rows) > _FEW_ROWS else _DEPTH_OF_FEW))
 
 
 def averaged(members: Sequence[TreesMember]) -> TreesMember:
@@ -125,35 +128,34 @@ def averaged(members: Sequence[TreesMember]) -> TreesMember:
     )
 
 
-def _boosted(rows: Rows, rounds: int) -> TreesMember:
+def _boosted(rows: Rows, rounds: int, depth: int) -> TreesMember:
     rng, X, constant = np.random.default_rng(0), rows.X.astype(np.float32), rows.mean(rows.Y)
     n, d = X.shape
     left, q = rows.Y - constant, rows.Y.shape[1]
     size = min(int(np.ceil(_ROWS_OF_A_TREE * n)), _MOST_ROWS_OF_A_TREE)
     grown, rate = [], min(0.15, _RATE_TIMES_ROUNDS / rounds)
     drawn = max(min(d, _FEWEST_COLUMNS_OF_A_CUT), int(_COLUMNS_OF_A_CUT * d))
-    builder = _builder(max(2, min(_ROWS_OF_A_LEAF, n // 100)), drawn, size, q)
+    builder = _builder(max(2, min(_ROWS_OF_A_LEAF, n // 100)), depth, drawn, size, q)
     for _ in range(rounds):
         some = rng.permutation(n)[:size]
         tree = Tree(d, np.ones(q, dtype=np.intp), q)
         builder.build(tree, X[some], left[some], None if rows.equal else rows.weights[some])
         left -= rate * tree.value[tree.apply(X), :, 0]
         grown.append(tree)
-    leaf = [tree.children_left < 0 for tree in grown]
     return _flattened(
-        leaf=leaf,
+        leaf=[tree.children_left < 0 for tree in grown],
         feature=[tree.feature for tree in grown],
         threshold=[tree.threshold for tree in grown],
         left=[tree.children_left for tree in grown],
         right=[tree.children_right for tree in grown],
         value=[rate * tree.value[:, :, 0] for tree in grown],
         gain=[_gains(tree) for tree in grown],
-        depth=_DEPTH,
+        depth=depth,
         constant=constant,
     )
 
 
-def _builder(leaf: int, drawn: int, size: int, labels: int) -> Any:
+def _builder(leaf: int, depth: int, drawn: int, size: int, labels: int) -> Any:
     """What grows one tree after another, each with its own draws of columns.
 
     It is what ``DecisionTreeRegressor`` makes anew for every tree: with a few hundred rows its
@@ -161,7 +163,7 @@ def _builder(leaf: int, drawn: int, size: int, labels: int) -> Any:
     """
     criterion, draws = MSE(labels, size), np.random.RandomState(0)
     splitter = BestSplitter(criterion, drawn, leaf, 0.0, draws, None)
-    return DepthFirstTreeBuilder(splitter, 2 * leaf, leaf, 0.0, _DEPTH, 0.0)
+    return DepthFirstTreeBuilder(splitter, 2 * leaf, leaf, 0.0, depth, 0.0)
 
 
 def _gains(tree: Any) -> np.ndarray:
