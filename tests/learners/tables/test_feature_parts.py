@@ -24,7 +24,7 @@ from gradone.learners.tables._feature.proposals import proposals
 from gradone.learners.tables._feature.prune import pruned
 from gradone.learners.tables._feature.refine import refined
 from gradone.learners.tables._feature.rows import Rows, balanced_splits, in_own_order, moved_splits
-from gradone.learners.tables._feature.screen import screened
+from gradone.learners.tables._feature.screen import Kept, screened
 from gradone.learners.tables._feature.smoother import PENALTIES, SmootherFit
 from gradone.learners.tables._feature.stack import Stack, gain, stacked
 from gradone.learners.tables._feature.trees import averaged, fit_trees
@@ -90,7 +90,10 @@ def test_a_fit_at_a_given_penalty_is_the_one_that_a_choice_of_it_gives(weighted)
     chosen = SmootherFit(weighted, B, landmarks)
     given = SmootherFit(weighted, B, landmarks, chosen.penalty)
     np.testing.assert_allclose(given.residuals, chosen.residuals, atol=1e-8)
-    np.testing.assert_allclose(given.complete().hat, chosen.hat, atol=1e-8)
+    columns = weighted.centered(weighted.X**2)
+    expected = chosen.unexplained(columns)
+    np.testing.assert_allclose(given.leveraged().hat, chosen.hat, atol=1e-8)
+    np.testing.assert_allclose(given.unexplained(columns), expected, atol=1e-8)
 
 
 def test_derivatives_of_a_smoother_are_its_differences(weighted):
@@ -334,12 +337,14 @@ def test_columns_of_noise_are_left_out():
     y = np.abs(X[:, 3]) + X[:, 7] * np.sign(X[:, 11]) + 0.1 * rng.standard_normal(2000)
     small = {"n_landmarks": 60, "n_landmarks_final": 80, "subsample": 600}
     learner = FeatureRegressor(max_directions=3, cv=2, **small, random_state=0).fit(X, y)
-    assert learner._ensemble.columns is not None
-    assert {3, 7, 11} <= set(learner._ensemble.columns)
-    assert len(learner._ensemble.columns) <= 6
+    kept = learner._ensemble.columns
+    assert kept is not None
+    assert {3, 7, 11} <= set(kept.smooth) <= set(kept.trees)
+    assert len(kept.smooth) <= 6
+    assert len(kept.trees) <= 12
     loadings = np.asarray(learner.directions_) ** 2
     assert loadings[:, [3, 7, 11]].sum() > 0.9 * len(loadings)
-    assert f"{30 - len(learner._ensemble.columns)} of 30 columns" in learner.diagnosis_
+    assert f"{30 - len(kept.smooth)} of 30 columns" in learner.diagnosis_
 
 
 @pytest.mark.parametrize(("frequency", "factor"), [(0.3, 2.8), (3.0, 1.4), (12.0, 0.35)])
@@ -347,7 +352,7 @@ def test_bandwidths_are_tried_as_long_as_narrower_ones_help(frequency, factor):
     """A wave that turns often has the narrowest of all, though the widest are tried first."""
     rng, rows = np.random.default_rng(0), np.arange(200)
     X, noise = rng.uniform(-1, 1, (200, 1)), 0.1 * rng.standard_normal((200, 1))
-    kernel, _ = chosen_kernel(Rows(X, np.sin(frequency * X) + noise, np.ones(200)), rows)
+    kernel = chosen_kernel(Rows(X, np.sin(frequency * X) + noise, np.ones(200)), rows).kernel
     assert kernel.smooth
     assert kernel.bandwidth == pytest.approx(factor * median_distance(X, rows))
 
@@ -357,7 +362,8 @@ def test_all_columns_are_kept_where_none_stands_out(rotated_function):
     rng = np.random.default_rng(0)
     X, y, _ = rotated(he3, n=600, d=20, r=1, seed=0)
     rows = Rows(X, (y if rotated_function else rng.standard_normal(600))[:, None], np.ones(600))
-    assert screened(rows, Kernel(True, 6.0), rng.permutation(600)) is None
+    sample = rng.permutation(600)
+    assert screened(rows, chosen_kernel(rows, sample[:200]), sample, sample[:200]) is None
 
 
 def test_folds_at_a_time_change_nothing():
@@ -457,7 +463,7 @@ def test_a_diagnosis_does_not_call_a_member_best_that_trees_beat_on_some_columns
     stack = Stack({"trees": 0.6, "kernel": 0.4}, scores, dict.fromkeys(scores, 0.01), "trees")
     kept, rest = np.arange(2), (np.zeros((4, 1)), None, [], np.zeros((9, 1)), False)
     test = Found(none.T, np.zeros(0), 0, 0, None, "no direction.")
-    found = Ensemble({}, stack, np.zeros(1), none, kept, *rest)
+    found = Ensemble({}, stack, np.zeros(1), none, Kept(kept, kept), *rest)
     text = diagnosis(found, 0, test, (9, 4), np.zeros(0))
     assert "a kernel on 2 of 4 features predicts best of smooth functions (R² = 0.800" in text
-    assert "2 of 4 columns say no more than shuffled ones" in text
+    assert "2 of 4 columns say no more than shuffled ones can" in text

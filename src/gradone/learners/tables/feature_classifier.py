@@ -114,7 +114,7 @@ class FeatureClassifier(ClassLearner, FeatureLearner):
     """
 
     cites = ("troiani2024limits", "damian2025leap", "defilippis2025spectral")
-    numerics = 6
+    numerics = 7
     cost = Cost(
         "some hundred least squares of n (n_landmarks + d)^2 operations in each fold",
         lambda s: 1000 * s.n * (s.n_landmarks + s.d) ** 2,

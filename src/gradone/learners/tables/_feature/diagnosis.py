@@ -37,9 +37,10 @@ def diagnosis(
         which = "One further direction has" if more == 1 else f"{more} further directions have"
         text += f" {which} {_percent(values[directions:].sum() / values.sum())} of the gradient."
     if ensemble.columns is not None and ensemble.stack.weights:
+        out = shape[1] - len(ensemble.columns.smooth)
         text += (
-            f" {shape[1] - len(ensemble.columns.smooth)} of {shape[1]} columns say no more than shuffled "
-            "ones do and were left out of all but ridge."
+            f" {out} of {shape[1]} columns say no more than shuffled ones can and were left out of "
+            "smooth functions but ridge."
         )
     trees = ensemble.stack.weights.get("trees", 0.0)
     if trees:

@@ -37,5 +37,5 @@ class Effort:
 
 EFFORTS = {
     "full": Effort(FAMILIES, folds=5, metrics=2, trees=40, choosing=200, screening=True),
-    "fast": Effort(FAMILIES[:-1], folds=2, metrics=1, trees=30, choosing=150, screening=False),
+    "fast": Effort(FAMILIES[:-1], folds=2, metrics=1, trees=30, choosing=120, screening=False),
 }

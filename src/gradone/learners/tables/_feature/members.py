@@ -154,9 +154,7 @@ def _next_stage(watch: Watch, label: str, stage: int) -> bool:
     return watch.proceed(f"{label}, stage {stage}")
 
 
-def _suited(
-    rows: Rows, plan: Plan, sample: np.ndarray
-) -> tuple[tuple[Kernel, float], Kept | None]:
+def _suited(rows: Rows, plan: Plan, sample: np.ndarray) -> tuple[tuple[Kernel, float], Kept | None]:
     """A kernel with its penalty, and the columns to use."""
     some, columns = sample[: plan.effort.choosing], None
     chosen = chosen_kernel(rows, some)

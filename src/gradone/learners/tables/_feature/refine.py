@@ -22,9 +22,10 @@ import numpy as np
 
 from .smoother import SmootherFit
 
-_DAMPINGS = (1 / 8, 1.0)
+_DAMPINGS = (1 / 8, 1.0, 8.0)
 _FIRST_DAMPING = 0.1
 _SCALE = 1.6
+_MUCH = 0.05  # relative gain of a step after which the penalty is chosen anew
 _ENOUGH = 1e-3  # relative gain below which two steps in a row end the refinement
 _PERFECT = 1e-6
 
@@ -93,21 +94,27 @@ def refined(fit: SmootherFit, iterations: int, *, hopeless: float = np.inf) -> R
             least = min(smallest, damping * factor)
             trial = fit.at(fit.B + steps.step(damping * factor), penalty=fit.penalty)
             trials.append((trial.score(steps.leverage(least), hat=fit.hat), factor, least, trial))
-        if (rescaled := iteration % 3 == 2):
+        anew = iteration % 3 == 2
+        if anew:
             for scale in (_SCALE, 1 / _SCALE):
                 trial = fit.at(fit.B * scale, penalty=fit.penalty)
                 score = trial.score(steps.leverage(smallest), hat=trial.leveraged().hat)
                 trials.append((score, 1.0, smallest, trial))
         score, factor, least, trial = min(trials, key=lambda t: t[0])
-        damping = float(np.clip(damping * factor, 1e-5, 1e3))
         if not score < best.score:
             if damping >= 8 * _FIRST_DAMPING:
                 break
             damping *= 8
             continue
-        fit, smallest = trial.complete() if rescaled else trial.leveraged(), least
+        damping = float(np.clip(damping * factor, 1e-5, 1e3))
+        # The penalty that suits a fit changes little as long as the fit does.
+        anew |= score < (1 - _MUCH) * best.score
+        fit, smallest = trial.complete() if anew else trial.leveraged(), least
         steps = _Steps(fit)
         score = fit.score(steps.leverage(smallest))
+        if not (anew or score < best.score):
+            steps = _Steps(fit.complete())
+            score = fit.score(steps.leverage(smallest))
         gain = 1 - score / best.score
         if score < best.score:
             best = Refined(fit, score)

@@ -54,9 +54,7 @@ class Kept:
     trees: np.ndarray
 
 
-def screened(
-    rows: Rows, chosen: Choice, sample: np.ndarray, judges: np.ndarray
-) -> Kept | None:
+def screened(rows: Rows, chosen: Choice, sample: np.ndarray, judges: np.ndarray) -> Kept | None:
     """Columns that matter, or None where all of them serve smooth functions as well.
 
     A rotated function of a few directions has a little of each in every column, so that no column
