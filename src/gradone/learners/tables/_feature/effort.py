@@ -36,6 +36,6 @@ class Effort:
 
 
 EFFORTS = {
-    "full": Effort(FAMILIES, folds=5, metrics=2, trees=40, choosing=200, screening=True),
-    "fast": Effort(FAMILIES[:-1], folds=2, metrics=1, trees=30, choosing=120, screening=False),
+    "full": Effort(FAMILIES, folds=5, metrics=2, trees=48, choosing=200, screening=True),
+    "fast": Effort(FAMILIES[:-1], folds=2, metrics=1, trees=30, choosing=150, screening=False),
 }

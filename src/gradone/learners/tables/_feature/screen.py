@@ -19,11 +19,11 @@ from .machine import Kernel, median_distance
 from .rows import Rows
 from .trees import fit_trees
 
-_ROUNDS, _DEPTH = 20, 6
+_ROUNDS, _DEPTH = 24, 6
 _TREE_ROWS = 1500
 _FOR_TREES = 0.9  # quantile of what shuffled columns take away
 _FEWEST = 4  # columns among which nothing is left out
-_GATE = 1.0  # paired standard errors
+_GATE = 1.5  # paired standard errors
 
 
 @dataclass(frozen=True)

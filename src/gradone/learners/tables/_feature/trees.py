@@ -17,7 +17,8 @@ from ..._standardize import row_blocks
 from .rows import Rows
 
 _RATE_TIMES_ROUNDS = 7.2  # rates beyond 0.15 predict worse
-_DEPTH, _DEPTH_OF_FEW, _FEW_ROWS = 6, 5, 512
+_DEPTH = 6
+_FEW_ROWS, _DEPTH_OF_FEW, _ROUNDS_OF_FEW = 512, 5, 5 / 6  # less is enough: a share of the rounds
 _ROWS_OF_A_TREE, _COLUMNS_OF_A_CUT = 0.7, 0.4  # shares that are drawn anew
 _FEWEST_COLUMNS_OF_A_CUT = 5  # of few columns a share would often miss all that matter
 _ROWS_OF_A_LEAF = 10  # at most; a hundredth of the rows of smaller tables
@@ -96,9 +97,9 @@ def fit_trees(rows: Rows, rounds: int, depth: int | None = None) -> TreesMember:
     rows : Rows
         Training rows.
     rounds : int
-        Number of trees, but for histograms.
+        Number of trees, but for histograms; a sixth less of at most 512 rows.
     depth : int, optional
-        Cuts from the root of a tree to a leaf; 5 for few rows, else 6 if None.
+        Most cuts from the root of a tree to a leaf. If None, 6, and 5 of at most 512 rows.
 
     Examples
     --------
@@ -109,7 +110,9 @@ def fit_trees(rows: Rows, rounds: int, depth: int | None = None) -> TreesMember:
     """
     if len(rows) * _ROWS_OF_A_TREE > _MOST_ROWS_OF_A_TREE and rows.Y.shape[1] == 1:
         return _of_histograms(rows)
-    return _boosted(rows, rounds, depth or (_DEPTH if len(rows) > _FEW_ROWS else _DEPTH_OF_FEW))
+    if len(rows) <= _FEW_ROWS:
+        return _boosted(rows, round(_ROUNDS_OF_FEW * rounds), depth or _DEPTH_OF_FEW)
+    return _boosted(rows, rounds, depth or _DEPTH)
 
 
 def averaged(members: Sequence[TreesMember]) -> TreesMember:
