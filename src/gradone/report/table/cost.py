@@ -53,13 +53,13 @@ def expected_cost(data: Prepared, *, folds: int, curve: bool) -> Cost:
 
 def _kernel_bytes(n: int) -> float:
     """Three kernels of all rows, or those of landmarks and what they are made into."""
-    return 24.0 * n**2 if n <= EXACT_KERNEL_ROWS else 1e8 + 12e3 * n
+    return 36.0 * n**2 if n <= EXACT_KERNEL_ROWS else 1e8 + 12e3 * n
 
 
 def _own_seconds(n: int, d: int, columns: int) -> float:
     """One fit of the feature learner, which looks for no directions if there are many classes."""
-    classes = columns**0.7 if columns <= 3 else 0.5 * columns**0.3
-    search = 0.5 * (min(n, 6000) / 1000) ** 1.6 * (d / 30) ** 0.3 * classes
+    classes = columns**0.7 if columns <= 3 else 0.5 * columns**0.4
+    search = 0.55 * (min(n, 6000) / 1000) ** 1.6 * (d / 30) ** 0.4 * classes
     return 0.1 + search + 5e-4 * max(n - 4000, 0)
 
 
