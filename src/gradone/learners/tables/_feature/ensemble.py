@@ -152,7 +152,7 @@ def _lessened(plan: Plan, fold: _Fold) -> tuple[Plan, bool]:
     search = replace(
         plan.search,
         most_stages=min(plan.search.most_stages, stages),
-        probe=not _shown_by_moments(fitted),
+        probe=fitted.probe and not _shown_by_moments(fitted),
     )
     metrics = [level.get(f"metric{t}", np.inf) for t in range(1, plan.effort.metrics + 1)]
     lessened = replace(

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .effort import Effort
-from .kernel_choice import chosen_kernel
+from .kernel_choice import Choice, chosen_kernel
 from .linear import RidgeFit, fit_ridge
 from .machine import Kernel, KernelMember, metric_path
 from .probe import probe_root
@@ -25,6 +25,7 @@ from .trees import TreesMember, averaged, fit_trees
 from .watch import Watch
 
 _NAMED_STAGES = 3
+_SEEN = 0.3  # error of the kernel below which nothing can be hidden from it
 _REFIT_STEPS = 6
 _FORESTS = 2
 
@@ -73,6 +74,8 @@ class Fitted:
     columns: Kept | None = None
     forest: TreesMember | None = None
     """The member ``trees``, a function of its columns."""
+    probe: bool = True
+    """Whether a probe may show directions that the kernel does not."""
 
     def take(self, inner: Fitted) -> None:
         """Add members that are functions of the columns of smooth members."""
@@ -113,7 +116,7 @@ def fit_members(
         Name of these rows, for callbacks.
     """
     sample = rng.permutation(len(rows))
-    found = Fitted(kernel=plan.kernel, columns=plan.columns)
+    found = Fitted(kernel=plan.kernel, columns=plan.columns, probe=plan.search.probe)
     linear = fit_ridge(rows)
     if "linear" in plan.families:
         found.members["linear"] = linear.member
@@ -121,10 +124,12 @@ def fit_members(
         if not watch.proceed(f"{label}, kernel"):
             return found
         if found.kernel is None:
-            found.kernel, found.columns = _suited(rows, plan, sample)
+            chosen, found.columns = _suited(rows, plan, sample)
+            found.kernel = chosen.kernel, chosen.penalty
+            found.probe &= float(chosen.errors.mean()) > _SEEN
     if "trees" in plan.families:
         found.plant(fit_trees(_for_trees(rows, found.columns), plan.effort.trees))
-    part, inner = _for_smooth(rows, found.columns), Fitted(kernel=found.kernel)
+    part, inner = _for_smooth(rows, found.columns), Fitted(kernel=found.kernel, probe=found.probe)
     extra: list[Candidate] = []
     if found.kernel is not None and {"kernel", "metric"} & set(plan.families):
         rounds = plan.effort.metrics if "metric" in plan.families else 0
@@ -154,7 +159,7 @@ def _next_stage(watch: Watch, label: str, stage: int) -> bool:
     return watch.proceed(f"{label}, stage {stage}")
 
 
-def _suited(rows: Rows, plan: Plan, sample: np.ndarray) -> tuple[tuple[Kernel, float], Kept | None]:
+def _suited(rows: Rows, plan: Plan, sample: np.ndarray) -> tuple[Choice, Kept | None]:
     """A kernel with its penalty, and the columns to use."""
     some, columns = sample[: plan.effort.choosing], None
     chosen = chosen_kernel(rows, some)
@@ -163,7 +168,7 @@ def _suited(rows: Rows, plan: Plan, sample: np.ndarray) -> tuple[tuple[Kernel, f
         columns = screened(rows, chosen, sample, some)
         if columns is not None:
             chosen = chosen_kernel(_for_smooth(rows, columns), some)
-    return (chosen.kernel, chosen.penalty), columns
+    return chosen, columns
 
 
 def fit_metrics(
@@ -185,7 +190,7 @@ def _fit_index(
 ) -> None:
     """The members ``stage0``, ..., ``best`` and ``rough``."""
     extra = [("ridge", linear.member.coefficients[:, :1]), *extra]
-    if plan.search.probe:
+    if found.probe:
         extra += metric_candidates("probe", probe_root(rows, sample))
     some, order, ridge = rows, sample, linear
     if len(rows) > plan.search.subsample:

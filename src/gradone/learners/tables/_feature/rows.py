@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -43,12 +44,12 @@ class Rows:
         """Some of the columns; all if None."""
         return self if kept is None else Rows(self.X[:, kept], self.Y, self.weights)
 
-    @property
+    @cached_property
     def root(self) -> np.ndarray:
         """Square roots of the weights as a column (n, 1), for the rows of least squares."""
         return np.asarray(np.sqrt(self.weights)[:, None])
 
-    @property
+    @cached_property
     def equal(self) -> bool:
         """Whether all weights are 1."""
         return bool((self.weights == 1).all())

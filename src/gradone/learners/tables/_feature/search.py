@@ -14,7 +14,7 @@ from .refine import Refined, refined
 from .rows import Rows
 from .smoother import SmootherFit
 
-_STEPS, _STEPS_ON_ALL = 10, 3
+_STEPS, _STEPS_ON_ALL = 7, 3
 _OTHER_SCALES, _SCALE = (0.4, 2.5), 0.7
 _PAIR = 0.99  # a pair of directions must have at most this share of the error of one
 _PERFECT = 1e-4
