@@ -8,6 +8,7 @@ from gradone.base.errors import BadData
 from gradone.base.threads import use_one_thread
 from gradone.learners import FeatureRegressor
 from gradone.learners._found import Found
+from gradone.learners.tables._feature import members
 from gradone.learners.tables._feature.calibration import calibrated
 from gradone.learners.tables._feature.diagnosis import diagnosis
 from gradone.learners.tables._feature.ensemble import Ensemble
@@ -20,6 +21,7 @@ from gradone.learners.tables._feature.machine import (
     median_distance,
     squared_distances,
 )
+from gradone.learners.tables._feature.probe import probe_root
 from gradone.learners.tables._feature.proposals import proposals
 from gradone.learners.tables._feature.prune import pruned
 from gradone.learners.tables._feature.refine import refined
@@ -467,3 +469,24 @@ def test_a_diagnosis_does_not_call_a_member_best_that_trees_beat_on_some_columns
     text = diagnosis(found, 0, test, (9, 4), np.zeros(0))
     assert "a kernel on 2 of 4 features predicts best of smooth functions (R² = 0.800" in text
     assert "2 of 4 columns say no more than shuffled ones can" in text
+
+
+@pytest.mark.parametrize(("frequency", "hidden"), [(0.3, False), (6.0, True)])
+def test_the_probe_looks_only_for_what_the_kernel_does_not_see(frequency, hidden, monkeypatch):
+    asked = []
+
+    def probed(rows, sample):
+        asked.append(len(rows))
+        return probe_root(rows, sample)
+
+    monkeypatch.setattr(members, "probe_root", probed)
+    X = np.random.default_rng(0).standard_normal((300, 8))
+    learner = FeatureRegressor(members=["kernel", "index"], max_directions=1, cv=1, random_state=0)
+    learner.fit(X, np.sin(frequency * X[:, 0]))
+    assert bool(asked) is hidden
+
+
+def test_few_rows_grow_a_sixth_fewer_trees():
+    x = np.linspace(-1, 1, 600)[:, None]
+    for n, trees in ((512, 20), (600, 24)):
+        assert len(fit_trees(Rows(x[:n], np.sign(x[:n]), np.ones(n)), 24).roots) == trees
