@@ -20,7 +20,7 @@ class Effort:
     metrics : int
         Times that the metric of the kernel is changed.
     trees : int
-        Trees of each fold, but for histograms.
+        Trees of each fold, but for histograms; a sixth less of few rows.
     choosing : int
         Rows that choose the kernel.
     screening : bool

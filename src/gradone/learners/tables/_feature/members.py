@@ -25,7 +25,7 @@ from .trees import TreesMember, averaged, fit_trees
 from .watch import Watch
 
 _NAMED_STAGES = 3
-_SEEN = 0.3  # error of the kernel below which nothing can be hidden from it
+_SEEN = 0.3  # of the variance: a kernel that errs less shows the directions itself
 _REFIT_STEPS = 6
 _FORESTS = 2
 
@@ -263,10 +263,9 @@ def refitted(
     found, landmarks = Fitted(columns=start.columns), sample[: plan.search.landmarks]
     if "linear" in names:
         found.members["linear"] = fit_ridge(rows).member
-    if len(forests) >= _FORESTS:  # those of the folds together predict as well as one of all rows
-        found.plant(averaged(forests))
-    elif "trees" in names:
-        found.plant(fit_trees(_for_trees(rows, start.columns), plan.effort.trees))
+    if "trees" in names:  # those of the folds together predict no worse than trees of all rows
+        enough, part = len(forests) >= _FORESTS, _for_trees(rows, start.columns)
+        found.plant(averaged(forests) if enough else fit_trees(part, plan.effort.trees))
     rows, inner = _for_smooth(rows, start.columns), Fitted()
     rounds = [
         int(name[6:]) if name != "kernel" else 0
