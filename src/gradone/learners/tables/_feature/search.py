@@ -150,9 +150,9 @@ def _best_proposal(
     if not few:
         return None
     start = SmootherFit(rows, few[0][1], landmarks) if known is None else known
-    beside, scale = (start.B[:, :0], 1.0) if known is None else (known.B, _SCALE)
+    beside, unit = (start.B[:, :0], 1.0) if known is None else (known.B, _SCALE)
     trials = [
-        (name, start.at(np.hstack([beside, scale * columns]), penalty=start.penalty))
+        (name, start.at(np.hstack([beside, unit * columns]), penalty=start.penalty))
         for name, columns in few
     ]
     trials.sort(key=lambda trial: trial[1].generalized_score())
